@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from textual.app import App
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.timer import Timer
+from textual.widget import Widget
 
 PATIENCE_S = 60.0
 LOOK_S = 0.01
 
 
-async def rest(pilot: Pilot[Any], patience_s: float = PATIENCE_S) -> None:
+async def rest(
+    pilot: Pilot[Any],
+    patience_s: float = PATIENCE_S,
+    *,
+    list_more: Callable[[App[Any]], Iterable[object]] = lambda _: (),
+) -> None:
     """Wait until the app has no message, no worker, no timer that ends, and no frame that is due.
 
-    Timers that repeat do not count: they ask for something, or draw, or do nothing.
+    Timers that repeat do not count: they ask for something, or draw, or do nothing. ``list_more`` lists what
+    the app has to do that Textual does not know, such as its own tasks.
     """
     end = time.monotonic() + patience_s
     while True:
         await pilot.pause()
-        due = list(list_due(pilot.app))
+        due = [*list_due(pilot.app), *list_more(pilot.app)]
         if not due:
             return
         assert time.monotonic() < end, f"the screen never came to rest: {due}"
@@ -38,20 +45,41 @@ def list_due(app: App[Any]) -> Iterator[object]:
     yield from (worker for worker in app.workers if not worker.is_finished)
     yield from app.animator._animations
     yield from app.animator._scheduled
+    if app._batch_count:
+        yield app
     for screen in app.screen_stack:
         yield from _list_due_of(screen)
         is_shown = screen is app.screen
-        if is_shown and (screen._dirty_widgets or screen._layout_required or screen._callbacks):
+        if is_shown and (screen._dirty_widgets or screen._callbacks or _is_to_be_drawn(screen)):
             yield screen
-        for widget in screen.walk_children():
-            yield from _list_due_of(widget)
+        for child in screen.walk_children():
+            for widget in (child, *_list_scrollbars(child)):
+                yield from _list_due_of(widget)
+                if is_shown and widget.is_running and _is_to_be_drawn(widget):
+                    yield widget
     yield from _list_due_of(app)
+
+
+def _list_scrollbars(widget: Any) -> list[Widget]:
+    """The scrollbars of a widget, which are none of its children."""
+    bars = (getattr(widget, f"_{way}_scrollbar", None) for way in ("vertical", "horizontal"))
+    return [bar for bar in bars if bar is not None]
+
+
+def _is_to_be_drawn(widget: Widget) -> bool:
+    return (
+        widget._layout_required
+        or widget._repaint_required
+        or widget._scroll_required
+        or widget._recompose_required
+        or widget._refresh_styles_required
+    )
 
 
 def _list_due_of(pump: MessagePump) -> Iterator[object]:
     if not pump._running or pump._closing or pump._closed:
         return
-    if pump.message_queue_size or pump._pending_message is not None:
+    if pump.message_queue_size or pump._pending_message is not None or pump._next_callbacks:
         yield pump
     yield from (each for each in pump._timers if each._repeat is not None and _runs(each))
 

@@ -30,12 +30,27 @@ _UNREAD_S = 5.0
 async def serve_stdio(
     open_project: OpenProject, wording: Wording, say: Callable[[str], object]
 ) -> None:
-    """Serve the client until it closes its end; what runs then is stopped and can be resumed.
+    """Serve the client on standard input and output; see :func:`serve_streams`.
 
-    ``say`` prints a sentence for the user on standard error. Raises ``ValueError`` where standard input or
-    output is a file.
+    Raises ``ValueError`` where standard input or output is a file.
     """
     shield_process()
+    with _claim_output() as output:
+        reader, writer = await _open_streams(output)
+        await serve_streams(open_project, wording, say, reader, writer)
+
+
+async def serve_streams(
+    open_project: OpenProject,
+    wording: Wording,
+    say: Callable[[str], object],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    """Serve the client until it closes its end; what runs then is stopped and can be resumed.
+
+    ``say`` prints a sentence for the user on standard error.
+    """
     from acp.connection import Connection
     from acp.exceptions import RequestError
 
@@ -46,18 +61,16 @@ async def serve_stdio(
     async def note_odd(words: str) -> None:
         say(f"cockpit acp: ignored {wording.clean(words)}")
 
-    with _claim_output() as output:
-        reader, writer = await _open_streams(output)
-        transport = _ObservedTransport(
-            reader, writer, server.cancel, note_odd, notification="session/cancel"
-        )
-        transport.ids = ids
-        connection = Connection(_handle_with(server, RequestError), transport, listening=False)
-        link.connect(connection)
-        try:
-            await connection.main_loop()
-        finally:
-            await asyncio.shield(_close(server, connection, writer))
+    transport = _ObservedTransport(
+        reader, writer, server.cancel, note_odd, notification="session/cancel"
+    )
+    transport.ids = ids
+    connection = Connection(_handle_with(server, RequestError), transport, listening=False)
+    link.connect(connection)
+    try:
+        await connection.main_loop()
+    finally:
+        await asyncio.shield(_close(server, connection, writer))
 
 
 class _ObservedTransport(BoundedTransport):

@@ -81,6 +81,9 @@ def test_writes_show_fields_and_body(line, fields, body):
 @pytest.mark.parametrize(
     "line",
     [
+        *("gh pr view 24 25", "gh pr view 'open", "gh pr review --approve", "gh pr comment 24"),
+        *("gh pr view https://github.com/acme/api/issues/24", "gh pr edit 24"),
+        *("gh pr review 24 --approve --approve", "gh pr review 24 --approve --body-file -"),
         *("", "gh pr view 24; rm -rf /", "gh pr view $(id)", "gh pr view 24\nrm -rf x"),
         *("gh pr view main", "gh pr view ٢٤", "gh pr view 0", "gh pr view -- 24"),
         *("gh pr view 24 -R evil.com/acme/api", "gh pr view https://evil.com/acme/api/pull/24"),

@@ -1,17 +1,20 @@
-"""The SDK's own client, connected to ``cockpit acp`` as a process."""
+"""The SDK's own client, connected to the server in this process, or to ``cockpit acp`` in one of its own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import run_cockpit
-from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
+from acp import PROTOCOL_VERSION, connect_to_agent, spawn_agent_process, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
-from commands.cli_world import Project
+from commands.cli_world import COLD, Project
+
+from cockpit.acp.run_server import serve_streams
+from cockpit.commands.servers.acp import load_wording, project_opener
 
 PATIENCE_S = 60.0
 Choose = Callable[[Any], str | None]
@@ -78,12 +81,13 @@ class Client:
 
 @dataclass
 class Editor:
-    """A client with its connection and the server's process."""
+    """A client with its connection and the server at its other end."""
 
     client: Client
     connection: Any
-    process: Any
     project: Project
+    vanish: Callable[[], Awaitable[object]]
+    """Closes the client's end, and waits until the server has ended."""
 
     async def open(self) -> str:
         return str((await self.connection.new_session(cwd=str(self.project.root))).session_id)
@@ -93,19 +97,49 @@ class Editor:
             return await self.connection.prompt(session_id=session, prompt=[text_block(text)])
 
 
+async def greet(connection: Any) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        await connection.initialize(protocol_version=PROTOCOL_VERSION)
+
+
 @asynccontextmanager
 async def connect(
     project: Project,
-    *words: str,
+    *,
+    model: str | None = None,
+    approve: str | None = None,
     client: Client | None = None,
-    starts: tuple[str, ...] | None = None,
 ) -> AsyncIterator[Editor]:
-    """Start ``cockpit acp`` and greet it; ``starts`` begins the command in place of a warm process."""
+    """Serve the client in this process, and greet the server."""
     client = client or Client()
-    command, *rest = (*(starts or run_cockpit.PROGRAM), "acp", *words)
+    near, far = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=near)
+    opener = project_opener({"[model] name": model, "[approval] policy": approve})
+    streams = await asyncio.open_connection(sock=far)
+    serving = asyncio.create_task(serve_streams(opener, load_wording(), print, *streams))
+
+    async def vanish() -> None:
+        writer.close()
+        async with asyncio.timeout(PATIENCE_S):
+            await serving
+
+    connection = connect_to_agent(client, writer, reader)
+    try:
+        await greet(connection)
+        yield Editor(client, connection, project, vanish)
+    finally:
+        await vanish()
+        await connection.close()
+
+
+@asynccontextmanager
+async def connect_to_process(
+    project: Project, *words: str, client: Client
+) -> AsyncIterator[Editor]:
+    """Start ``cockpit acp WORDS`` in a session of its own, and greet it."""
+    command, *rest = ("setsid", *COLD, "acp", *words)
     async with spawn_agent_process(
         client, command, *rest, env=project.env, cwd=project.root, transport_kwargs={"stderr": None}
     ) as (connection, process):
-        async with asyncio.timeout(PATIENCE_S):
-            await connection.initialize(protocol_version=PROTOCOL_VERSION)
-        yield Editor(client, connection, process, project)
+        await greet(connection)
+        yield Editor(client, connection, project, process.wait)

@@ -10,8 +10,11 @@ from copied_repository import copy_repository
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(copy_repository(_make, tmp_path / "project"), tmp_path / "config")
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(copy_repository(_make, tmp_path / "project"), tmp_path / "config")
+    for name in ("HOME", "COCKPIT_CONFIG_DIR"):
+        monkeypatch.setenv(name, made.env[name])
+    return made
 
 
 def _make(root: Path) -> None:

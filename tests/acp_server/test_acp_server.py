@@ -10,16 +10,33 @@ from typing import Any
 import pytest
 import run_cockpit
 from acp import RequestError
-from acp_client import PATIENCE_S, Client, connect
-from commands.cli_world import COLD, Project
-from state_for_tests import ASK_TRUST
+from acp_client import PATIENCE_S, Client, connect, connect_to_process
+from commands.cli_world import Project
+from state_for_tests import state_of
+
+from cockpit.core.project import project_trust
+from cockpit.store.db.database import Store
+from cockpit.store.journal import verify_chain
+from cockpit.store.sessions import proposals, sessions
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def open_store(project: Project) -> Store:
+    return Store.open(state_of(project.root) / "cockpit.db")
+
+
+def read_sessions(project: Project) -> dict[str, str]:
+    """The statuses of all sessions, by their ids; the journal must verify."""
+    with open_store(project) as store:
+        assert not store.read_now(verify_chain.verify).broken
+        listed = store.read_now(lambda connection: sessions.select_recent(connection, 9))
+    return {each.session_id: each.status for each in listed}
+
+
 async def test_a_prompt_is_run_and_its_proposals_are_asked_about(project: Project) -> None:
-    async with connect(project, "--model", project.script()) as editor:
+    async with connect(project, model=project.script()) as editor:
         session = await editor.open()
         answer = await editor.prompt(session, "/feature Write notes")
         client = editor.client
@@ -53,16 +70,14 @@ async def test_a_prompt_is_run_and_its_proposals_are_asked_about(project: Projec
         assert [call.kind for call in client.questions[2:]] == ["edit"]
         with pytest.raises(RequestError, match="cannot be chosen"):
             await editor.connection.set_session_mode(session_id=made.session_id, mode_id="wild")
-    stored = {row["session_id"] for row in project.json("sessions", "list", "--json")}
-    assert stored == {session, made.session_id}
-    project.run("journal", "verify")
+    assert read_sessions(project).keys() == {session, made.session_id}
 
 
 async def test_a_rejection_and_the_next_message_reach_the_agent(project: Project) -> None:
     def choose(call: Any) -> str:
         return "reject" if call.kind == "edit" else "allow"
 
-    async with connect(project, "--model", project.script(), client=Client(choose)) as editor:
+    async with connect(project, model=project.script(), client=Client(choose)) as editor:
         session = await editor.open()
         await editor.prompt(session, "/feature Write notes")
         edit = editor.client.questions[-1]
@@ -71,15 +86,15 @@ async def test_a_rejection_and_the_next_message_reach_the_agent(project: Project
         editor.client.choose = lambda _: "allow"
         answer = await editor.prompt(session, "Leave the notes out.")
         assert answer.stop_reason == "end_turn"
-    shown = project.run("sessions", "show", session).stdout
-    assert "Leave the notes out." in shown
-    assert "rejected by you" in shown
+    shown = await asyncio.to_thread(project.run, "sessions", "show", session)
+    assert "Leave the notes out." in shown.stdout
+    assert "rejected by you" in shown.stdout
 
 
 async def test_a_decision_elsewhere_withdraws_the_question(project: Project) -> None:
     """Of one of two sessions that run at once; the turn of the other is cancelled."""
     client = Client(hold=asyncio.Event())
-    async with connect(project, "--model", project.script(), client=client) as editor:
+    async with connect(project, model=project.script(), client=client) as editor:
         session, other = await editor.open(), await editor.open()
         turn = asyncio.create_task(editor.prompt(session, "/feature Write notes"))
         await client.until(lambda: client.questions)
@@ -98,12 +113,11 @@ async def test_a_decision_elsewhere_withdraws_the_question(project: Project) -> 
         client.hold.set()  # late answers: both were decided
         assert (await editor.connection.list_sessions(cwd=str(project.root))).sessions
     assert not (project.root / "notes.md").exists()
-    project.run("journal", "verify")
 
 
 async def test_cancelled_and_lost_turns_are_resumed_by_another_process(project: Project) -> None:
     client = Client(hold=asyncio.Event())
-    async with connect(project, "--model", project.script(), client=client) as editor:
+    async with connect(project, model=project.script(), client=client) as editor:
         session, lost = await editor.open(), await editor.open()
         turn = asyncio.create_task(editor.prompt(session, "/feature Write notes"))
         await client.until(lambda: client.questions)
@@ -111,16 +125,11 @@ async def test_cancelled_and_lost_turns_are_resumed_by_another_process(project: 
         assert (await turn).stop_reason == "cancelled"
         turn = asyncio.create_task(editor.prompt(lost, "/feature Write more notes"))
         await client.until(lambda: len(client.questions) == 2)
-        editor.process.stdin.close()  # the client vanishes
-        async with asyncio.timeout(PATIENCE_S):
-            assert await editor.process.wait() == 0
+        await editor.vanish()
         turn.cancel()
         client.hold.set()
-    listed = {
-        row["session_id"]: row["status"] for row in project.json("sessions", "list", "--json")
-    }
-    assert listed == {session: "stopped", lost: "stopped"}
-    async with connect(project, "--model", project.script()) as editor:
+    assert read_sessions(project) == {session: "stopped", lost: "stopped"}
+    async with connect(project, model=project.script()) as editor:
         entries = (await editor.connection.list_sessions(cwd=str(project.root))).sessions
         assert {(each.session_id, each.cwd) for each in entries} == {
             (name, str(project.root)) for name in (session, lost)
@@ -139,15 +148,17 @@ async def test_cancelled_and_lost_turns_are_resumed_by_another_process(project: 
         assert "Write more notes" not in client.said("user_message_chunk")
 
 
-async def test_folders_that_are_not_opened_are_refused_with_words(project: Project) -> None:
+async def test_folders_that_are_not_opened_are_refused_with_words(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outside = project.config.parent / "elsewhere"
     outside.mkdir()
-    project.extra |= ASK_TRUST
+    monkeypatch.setattr(project_trust, "REQUIRED", True)
     (project.root / ".cockpit").mkdir()
     strange = project.config.parent / "strange" / ".cockpit"
     strange.mkdir(parents=True)
     (strange / "config.toml").write_text('[approval]\npolicy = "ask"\n', encoding="utf-8")
-    async with connect(project, "--model", "offline", "--approve", "ask") as editor:
+    async with connect(project, model="offline", approve="ask") as editor:
         for cwd, words in (
             (str(strange.parent), r"You have not trusted .*config.toml.*cockpit trust"),
             ("shapes.py", "absolute path"),
@@ -211,7 +222,7 @@ text = "So be it."
 
 async def test_hostile_text_is_cleaned_and_high_risk_is_named(project: Project) -> None:
     client = Client(choose=lambda _: "discuss")
-    async with connect(project, "--model", project.script(HOSTILE), client=client) as editor:
+    async with connect(project, model=project.script(HOSTILE), client=client) as editor:
         session = await editor.open()
         assert (await editor.prompt(session, "/feature Clean up")).stop_reason == "end_turn"
         await client.until(lambda: client.updates)
@@ -230,10 +241,8 @@ async def test_hostile_text_is_cleaned_and_high_risk_is_named(project: Project) 
 async def test_an_agent_cannot_approve_by_serving_itself(project: Project, mark: str) -> None:
     """Neither below an agent nor as a process without a terminal."""
     project.extra |= {"PYTHONPATH": str(ROOT), **({mark: "1"} if mark else {})}
-    words = ("--model", project.script())
-    async with connect(project, *words, starts=("setsid", *COLD)) as editor:
-        client = editor.client
-        del project.extra["PYTHONPATH"]  # for the commands that follow, which may be forked
+    words, client = ("--model", project.script()), Client()
+    async with connect_to_process(project, *words, client=client) as editor:
         made = await editor.connection.new_session(cwd=str(project.root))
         if mark:
             assert [mode.id for mode in made.modes.available_modes] == ["ask"]
@@ -242,8 +251,8 @@ async def test_an_agent_cannot_approve_by_serving_itself(project: Project, mark:
         turn = asyncio.create_task(editor.prompt(made.session_id, "/feature Write notes"))
         await client.until(lambda: "cannot be decided here" in client.said())
         assert not client.questions
-        (waiting,) = project.json("proposals", "list", "--json")
-        assert waiting["status"] == "pending"
+        with open_store(project) as store:
+            assert len(store.read_now(proposals.select_pending)) == 1
         await editor.connection.cancel(session_id=made.session_id)
         assert (await turn).stop_reason == "cancelled"
 

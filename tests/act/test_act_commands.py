@@ -110,6 +110,7 @@ def test_tests_and_looks_are_low(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        *("sh", "node -e x"),
         *("frobnicate", "./build.sh", "make", "sh build.sh", "python -c 'print(1)'"),
         *("python tool.py", "sed -i s/a/b/ f", "ruff format .", "git add f", "cat /etc/passwd"),
         *("cat ../secret", "sh -c 'pytest -q'", "mv a b", "rm a", "xargs"),

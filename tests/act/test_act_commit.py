@@ -163,3 +163,12 @@ async def test_the_key_is_a_trailer_git_itself_reads(ground, message, whole):
     read = git(root, "log", "-1", "--format=%(trailers:key=Cockpit-Key,valueonly)").strip()
     assert read == "k"
     assert whole is None or git(root, "log", "-1", "--format=%B") == whole + "\n"
+
+
+async def test_without_an_identity_it_says_what_to_set(ground: Workspace) -> None:
+    git(ground.root, "config", "user.useConfigOnly", "true")
+    git(ground.root, "config", "--unset", "user.email")
+    (ground.root / "app.py").write_text("one\n")
+    proposal = await show(ground, "git_commit", message="m", paths=["app.py"])
+    outcome = await COMMIT.perform(proposal.payload, "k", ground)
+    assert outcome.failure == "permanent" and "`git config user.email" in outcome.summary

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import threading
 from pathlib import Path
 
 import pytest
 from act_world import show
 
-from cockpit.access.confined_paths import PathRefused
+from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.adapters import ADAPTERS
+from cockpit.act.adapters.write_files import put_file
 from cockpit.act.preview import ActionRefused
 from cockpit.act.workspace import Workspace
 from cockpit.core.canonical_json import canonical_json
@@ -87,6 +90,21 @@ async def test_a_writer_that_was_overtaken_at_the_last_moment(ground, monkeypatc
         assert outcome.failure == "conflict" and "Look at it again" in outcome.summary
         assert outcome.detail["found"] == hashlib.sha256(theirs.encode()).hexdigest()
     assert [p.name for p in ground.root.iterdir() if p.name.endswith(".cockpit")] == []
+
+
+def test_who_replaces_a_file_waits_for_its_turn(tmp_path: Path) -> None:
+    file, results = tmp_path / "app.py", []
+    file.write_text("old\n")
+    before, turn = hashlib.sha256(b"old\n").hexdigest(), os.open(tmp_path, os.O_RDONLY)
+    words = (Confined(tmp_path), "app.py", b"new\n", "key", before)
+    second = threading.Thread(target=lambda: results.append(put_file(*words)))
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    second.start()
+    second.join(0.05)
+    assert second.is_alive() and file.read_text() == "old\n"
+    os.close(turn)
+    second.join()
+    assert results == [True] and file.read_text() == "new\n"
 
 
 @pytest.mark.parametrize("name", ["app.py", "docs/notes.md"])

@@ -289,13 +289,6 @@ async def test_a_streamed_message_is_told_in_fragments_and_folded(runs: Runs) ->
     assert runs.store.read_now(verify_chain.verify).ok
 
 
-async def test_a_message_that_was_cut_off_is_kept_as_interrupted(runs: Runs) -> None:
-    delta = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "half a "}}
-    await runs.run(runs.runner(init(), says({"type": "stream_event", "event": delta}), {"exit": 1}))
-    (row,) = runs.rows("message.completed")
-    assert (row.raw_detail()["text"], row.raw_detail()["interrupted"]) == ("half a ", True)
-
-
 def alive(pid: int) -> bool:
     return is_process_alive(f"{pid}/")
 

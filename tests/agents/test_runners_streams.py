@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from agents.runner_world import Runs, assistant, init, result, text, tool, tool_result
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sandbox_here import MISSING
 
 from cockpit.agents.runs.agent_process import LineReader
 from cockpit.agents.streams.claude_stream import ClaudeStream
@@ -31,7 +27,6 @@ from cockpit.agents.streams.stream_events import (
     UsageUpdate,
 )
 from cockpit.agents.streams.stream_formats import DetectedStream, TextStream, open_stream
-from cockpit.app.projection.fold import State
 
 
 def line(body: Any) -> str:
@@ -227,32 +222,3 @@ def test_a_line_that_is_too_long_is_passed_over_and_the_next_one_read() -> None:
 )
 def test_a_status_is_a_line_of_its_own(words: str, read: tuple[str, str]) -> None:
     assert read_status(words) == read
-
-
-async def test_the_screen_shows_what_an_agent_from_outside_does(runs: Runs) -> None:
-    steps = (
-        init(),
-        assistant(text("I look."), tool("t1", "Bash", command="ls")),
-        tool_result("t1", "calc.py"),
-        assistant(tool("t2", "Bash", command="false")),
-        tool_result("t2", "Exit code 1", is_error=True),
-        result("STATUS: done\nAll done."),
-    )
-    await runs.run(runs.runner(*steps))
-    turns = State().fold(runs.rows()).conversation(runs.last().session_id).changed()
-    lines = [(one.sign, one.text) for turn in turns for one in turn.lines]
-    program = Path(sys.executable).name
-    why = (
-        MISSING
-        or f"cockpit does not know what {program} needs; name it in [runner.small] hosts and home"
-    )
-    assert lines == [
-        ("↳", f"small runs this session with all of your rights: {why}"),
-        ("✔", "Bash ls"),
-        ("✗", "Bash false: Exit code 1"),
-        ("✔", "done: All done."),
-    ]
-    assert [turn.text for turn in turns if turn.role == "agent"] == [
-        "I look.",
-        "STATUS: done\nAll done.",
-    ]

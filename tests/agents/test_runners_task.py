@@ -199,25 +199,6 @@ async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None
     assert noted.actor.startswith(f"agent/{task_id.lower()}/")
 
 
-async def test_tasks_beside_each_other_have_an_agent_each(world: World) -> None:
-    tasks = [world.task(f"Task {number}", files=[]) for number in range(2)]
-    told = world.folder / "told"
-    told.mkdir()
-    script = f'printf %s "$COCKPIT_TOKEN $(pwd)" > {told}/$COCKPIT_TASK; echo x > $COCKPIT_TASK.txt'
-    steps: list[Step] = [init(), {"run": ["sh", "-c", script]}, *MEND[1:]]
-    given = runner(world, implementer=steps)
-    ended = await asyncio.gather(*(do(world, task_id, given) for task_id in tasks))
-    assert [one.status for one in ended] == ["done"] * 2
-    seen = {path.name: path.read_text(encoding="utf-8").split() for path in told.iterdir()}
-    assert sorted(seen) == tasks
-    assert len({token for token, _ in seen.values()}) == 2
-    assert all(place.endswith(f"/worktrees/{task_id}") for task_id, (_, place) in seen.items())
-    assert set(git(world.root, "ls-tree", "--name-only", BRANCH).split()) == {
-        *(f"{task_id}.txt" for task_id in tasks),
-        *("calc.py", "test_calc.py"),
-    }
-
-
 async def test_a_reviewer_that_is_interrupted_leaves_nothing(world: World) -> None:
     task_id = world.task()
     marker = world.folder / "hangs"

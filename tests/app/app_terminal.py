@@ -102,19 +102,6 @@ class Terminal:
         while (left := until - time.monotonic()) > 0 and self._read(left):
             continue
 
-    def wakeups(self, seconds: float) -> int:
-        """How often the program's threads woke up in so many seconds of reading."""
-        before = self._woken()
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and self._read(left):
-            continue
-        return self._woken() - before
-
-    def _woken(self) -> int:
-        tasks = Path(f"/proc/{self._program.pid}/task").glob("*/status")
-        lines = [line for task in tasks for line in task.read_text().splitlines()]
-        return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
-
     def ends(self) -> int:
         """Read to the end; returns the exit code."""
         deadline = time.monotonic() + PATIENCE_S

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import screens
 from textual._compositor import LayoutUpdate
@@ -12,96 +15,123 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from cockpit.app.application import CockpitApp
+from cockpit.app.deciding_screen import DecidingScreen
 from cockpit.app.screens.cockpit_screen import CockpitScreen
+from cockpit.app.screens.lists.list_screen import ListScreen
+from cockpit.loop.runtime import Runtime
 
-SIZES = ((60, 20), (80, 24), (100, 30), (160, 45), (250, 70))
-"""The terminals that pictures are of: columns and rows."""
-LOOKS = 1_000
-NOTED = 50
-"""Looks for the note that a proposal was drawn; some tests keep it from being armed."""
+SIZES = ((60, 20), (80, 24), (100, 30), (120, 36), (160, 45), (250, 70))
+"""The terminals that the main states are drawn on: columns and rows."""
 
 
-async def until(
-    pilot: Pilot[int], true: Callable[[], object], *, looks: int = LOOKS, pause_s: float = 0.01
-) -> None:
+@asynccontextmanager
+async def on_screen(
+    runtime: Runtime,
+    session_id: str = "",
+    *,
+    size: tuple[int, int] = (150, 42),
+    ready: Callable[[Pilot[int]], Awaitable[CockpitScreen]] | None = None,
+) -> AsyncIterator[tuple[Pilot[int], CockpitApp, CockpitScreen]]:
+    """Run the cockpit over ``runtime``, following a session, until it is settled, or ``ready``."""
+    app = CockpitApp(runtime)
+    async with app.run_test(size=size) as pilot:
+        if session_id:
+            app.attach(session_id)
+        yield pilot, app, await (ready or settled)(pilot)
+
+
+async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
     """Let the app work until ``true`` and the header names the followed session.
 
-    A state that never comes fails the test. Without the second condition a key that follows would be one
-    that went down over another session's screen, which is held back.
+    Without the second condition a key that follows would be pressed over another session's screen, which is
+    held back.
     """
-    for _ in range(looks):
+    end = time.monotonic() + screens.PATIENCE_S
+    while True:
         await pilot.pause()
-        if true():
-            break
-        await asyncio.sleep(pause_s)
-    else:
-        raise AssertionError("it never came to that")
-    for _ in range(NOTED):
-        if _names_the_session(pilot.app):
-            break
-        await pilot.pause()
-        await asyncio.sleep(pause_s)
+        if true() and _names_the_session(pilot.app):
+            return
+        assert time.monotonic() < end, "it never came to that"
+        await asyncio.sleep(screens.LOOK_S)
 
 
 def _names_the_session(app: App[int]) -> bool:
     """True where the session that is drawn is the followed one, or where no such screen is there."""
-    if not isinstance(app, CockpitApp):
+    if not isinstance(app, CockpitApp) or app._exit:
         return True
-    screens = [screen for screen in app.screen_stack if isinstance(screen, CockpitScreen)]
-    return not screens or screens[0].key_policy.session == app.session_id
+    shown = [screen for screen in app.screen_stack if isinstance(screen, CockpitScreen)]
+    return not shown or shown[0].key_policy.session == app.session_id
 
 
 def screen_of(pilot: Pilot[int]) -> CockpitScreen:
     """The cockpit's own screen, also below a dialog."""
-    app = pilot.app
-    assert isinstance(app, CockpitApp)
-    for screen in app.screen_stack:
+    for screen in pilot.app.screen_stack:
         if isinstance(screen, CockpitScreen):
             return screen
     raise AssertionError("there is no cockpit's screen")
 
 
 async def settled(pilot: Pilot[int]) -> CockpitScreen:
-    """Wait until what the journal says stands on the screen."""
+    """Wait until the screen draws all that is in the journal."""
     screen = screen_of(pilot)
     app = screen.host
-    store = app.engine.store
-    last = store.read_now(lambda c: c.execute("SELECT seq FROM journal_head").fetchone()[0])
-    await until(pilot, lambda: app.feed.ready and app.feed.state.seq >= last)
-    await until(pilot, lambda: not app.runs.any_running)
-    await until(pilot, lambda: app.session_id or app.welcome.was_read)
-    screen.paint()
-    await pilot.pause()
-    await until(pilot, lambda: not app.welcome.log.is_reading and not screen._paint_due)
-    for _ in range(NOTED):
-        if _has_noted_what_is_drawn(screen):
-            break
-        await pilot.pause()
-        await asyncio.sleep(0.01)
+    last = app.engine.store.read_now(
+        lambda c: c.execute("SELECT seq FROM journal_head").fetchone()[0]
+    )
+    await until(
+        pilot,
+        lambda: (
+            app.feed.ready
+            and app.feed.state.seq >= last
+            and not app.runs.any_running
+            and (app.session_id or app.welcome.was_read)
+        ),
+    )
     await calm(pilot)
     return screen
 
 
-def _has_noted_what_is_drawn(screen: CockpitScreen) -> bool:
-    """True once the keys know of the proposal in view: it is armed half a second after that, not before."""
-    front = screen.queue.front
-    if front is None or screen.app.screen is not screen or not screen.panes.is_visible("proposals"):
-        return True
-    policy = screen.key_policy
-    is_known = policy.front is not None and policy.front.digest == front.digest
-    panel = screen.panes.proposals
-    reading = panel.reading
-    is_counted = reading.digest == front.digest and reading.is_whole == policy.is_read
-    return is_known and is_counted and reading.lines > 0 and panel.armed == policy.is_armed
-
-
 async def calm(pilot: Pilot[int]) -> None:
     """Wait until nothing is due and all of it is drawn."""
-    await screens.rest(pilot)
+    await screens.rest(pilot, list_more=_list_due_here)
+
+
+def _list_due_here(app: App[Any]) -> Iterator[object]:
+    """Yield what cockpit reads and draws by itself: its tasks, its lists, and a proposal that is armed."""
+    for screen in app.screen_stack:
+        if isinstance(screen, ListScreen) and (screen._reading or screen._reading_detail):
+            yield screen
+        if isinstance(screen, DecidingScreen) and screen._painted and not _is_noted(screen):
+            yield screen
+    if isinstance(app, CockpitApp) and app._main is not None:
+        yield from (task for task in app._tasks if not _follows(task))
+        yield from app.feed._reading.values()
+        if app.welcome.log.is_reading:
+            yield app.welcome
+
+
+def _is_noted(screen: DecidingScreen) -> bool:
+    """Whether the keys know of the proposal that is drawn, and the panel whether it is armed.
+
+    A tab that turned after its frame was noted is noted with the next frame, within a second.
+    """
+    policy, panel, front = screen.key_policy, screen.deciding_panel, screen.drawn_front
+    if screen._paint_due or (policy.is_armed and not panel.armed):
+        return False
+    if front is None or not screen.is_on_top or not screen.is_showing:
+        return True
+    is_front = policy.front is not None and policy.front.digest == front.digest
+    return is_front and policy.is_read >= panel.reading.is_whole
+
+
+def _follows(task: asyncio.Task[None]) -> bool:
+    """Whether a task runs as long as the app does."""
+    coroutine = task.get_coro()
+    return coroutine is not None and coroutine.__qualname__ == "JournalFeed.run"
 
 
 def drawn(pilot: Pilot[int]) -> list[list[Strip]]:
-    """What stands on the screen, whole, with what shines through from below a dialog."""
+    """The whole screen, with what shines through from below a dialog."""
     app = pilot.app
     update = app.screen._compositor.render_update(
         full=True, screen_stack=app._background_screens, simplify=True
@@ -110,21 +140,17 @@ def drawn(pilot: Pilot[int]) -> list[list[Strip]]:
     return [list(strips) for strips in update.strips]
 
 
+def text_of(app: App[Any]) -> str:
+    """The text of the screen on top, line by line."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
 async def look(pilot: Pilot[int]) -> CockpitScreen:
     """Wait until settled, then let the proposal be seen for a second."""
     screen = await settled(pilot)
     screen.host.engine.store.clock.advance(1)
-    await settled(pilot)
-    policy = screen.key_policy
-    in_view = pilot.app.screen is screen and screen.panes.is_visible("proposals")
-    is_late = policy.open is not None and (not policy.is_seen or policy.is_read > policy.is_armed)
-    if in_view and is_late:
-        # A late frame noted the proposal after the clock had moved: it was seen for a second all the same.
-        policy._visible_since -= 1
-        policy._read_since -= 1
-        screen._update_armed()
-        await settled(pilot)
-    return screen
+    screen.schedule_paint()  # its age is drawn once in each second of the machine's
+    return await settled(pilot)
 
 
 async def show_proposal(pilot: Pilot[int]) -> CockpitScreen:

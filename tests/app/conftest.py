@@ -9,11 +9,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
-import pytest_textual_snapshot
 from app_git import git
-from app_world import SIZES, calm, until
+from app_scenes import Scene
+from app_world import calm, until
 from copied_repository import copy_repository
 from still_runtime import Still
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from cockpit.act.workspace import open_workspace
 from cockpit.agents.acp.running_agents import RunningAgents
@@ -30,10 +31,11 @@ SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
 _TERMINAL = re.compile(r"terminal-\d+-")
 
 
-class Pictures(pytest_textual_snapshot.SVGImageExtension):
+class Pictures(SingleFileSnapshotExtension):
     """SVGs in the top-level folder, without the random ids that Textual gives to style classes."""
 
     file_extension = "svg"
+    _write_mode = WriteMode.TEXT
 
     @classmethod
     def dirname(cls, *, test_location):
@@ -41,9 +43,6 @@ class Pictures(pytest_textual_snapshot.SVGImageExtension):
 
     def serialize(self, data, **options):
         return _TERMINAL.sub("terminal-", super().serialize(data, **options))
-
-
-pytest_textual_snapshot.SVGImageExtension = Pictures
 
 
 def _make_api(root: Path) -> None:
@@ -55,16 +54,16 @@ def _make_api(root: Path) -> None:
 
 
 @pytest.fixture
-def pictures(snapshot):
-    """Compare one running app with a picture of each size: opening it once is most of the cost."""
+def picture(snapshot):
+    """Compare a running app with its pictures: one at each size, taken once ``ready`` has waited."""
 
-    async def compare(pilot, ready=calm, name="", sizes=SIZES):
+    async def compare(pilot, name, sizes=(), ready=calm):
         different = []
-        for size in sizes:
+        for size in sizes or (pilot.app.size,):
             await pilot.resize_terminal(*size)
-            await until(pilot, lambda size=size: tuple(pilot.app.screen.size) == size)
+            await until(pilot, lambda size=size: tuple(pilot.app.screen.size) == tuple(size))
             await ready(pilot)
-            of = f"{name}-{size[0]}x{size[1]}" if name else f"{size[0]}x{size[1]}"
+            of = f"{name}-{size[0]}x{size[1]}".removeprefix("-")
             if pilot.app.export_screenshot() != snapshot(name=of, extension_class=Pictures):
                 different.append(of)
         assert not different
@@ -96,6 +95,12 @@ def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]
     engine = Engine(store, place, settings, files.types, ground, changes, "acme/api")
     yield Still(engine, files)
     store.close()
+
+
+@pytest.fixture
+def scene(still: Runtime, project: Path) -> Scene:
+    """A story that is told in the store of ``still``."""
+    return Scene(still.store, project)
 
 
 @pytest.fixture

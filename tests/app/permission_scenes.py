@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from app_scenes import Scene
 from msgspec.structs import replace
 
 from cockpit.act.proposed_action import FileDiff
@@ -14,8 +15,18 @@ from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.agent_turns import (
+    Choice,
+    PlanStep,
+    RunnerChoices,
+    RunnerContext,
+    RunnerPlan,
+    RunnerThought,
+    RunnerTurnStarted,
+)
+from cockpit.store.journal.details.agents import RunnerToolEnded, RunnerToolStarted
 from cockpit.store.journal.details.sessions import SessionWaiting
-from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.tasks.agent_changes.propose_change import describe_change, title_change
 from cockpit.tasks.agent_changes.read_change import WorktreeChange
 
@@ -174,3 +185,59 @@ class Agents:
             {"callId": "c1", "fileChanges": changes, "reason": "A test for the reset"},
             cwd=str(self.root),
         )
+
+
+def several(still, agents: Agents) -> str:
+    """Two agents on two branches, and the built-in agent; the newest is two minutes old."""
+    claude = agents.begin("claude", "reset the backoff")
+    codex = agents.begin("codex", "a test for the reset", "retry-test")
+    agents.ask(claude, "p-1", agents.edit())
+    still.store.clock.advance(95)
+    agents.ask(claude, "p-2", agents.command())
+    agents.ask(codex, "p-3", agents.patch(), "retry-test")
+    still.store.clock.advance(40)
+    Scene(still.store, agents.root).begin().wave("observing", "orienting", "deciding").ask()
+    return claude
+
+
+def tell_of_work(store: Store, session_id: str, *, at_work: bool) -> None:
+    """Write what the journal has of an agent in its first turn."""
+    choices = (Choice(id="default", name="Always ask"), Choice(id="plan", name="Plan mode"))
+    models = (Choice(id="sonnet", name="Sonnet 5"), Choice(id="opus", name="Opus 5"))
+    text = "The reset never happens: `after` counts up whatever came back."
+    steps = (
+        PlanStep(text="Read how retries count", status="completed", priority="high"),
+        PlanStep(text="Reset after a success", status="in_progress", priority="high"),
+        PlanStep(text="Add a test for it", status="pending", priority="medium"),
+    )
+    read = {"run": 1, "call_id": "c1", "tool": "read", "title": "Read retry.py", "kind": "read"}
+    command = {
+        "run": 1,
+        "call_id": "c2",
+        "tool": "execute",
+        "title": "pytest tests/test_retry.py",
+        "kind": "execute",
+    }
+    rows = [
+        RunnerChoices(kind="mode", name="Mode", current="default", choices=choices),
+        RunnerChoices(kind="model", name="Model", current="sonnet", choices=models),
+        RunnerTurnStarted(run=1, message_ids=[]),
+        RunnerThought(run=1, text="The attempt is never set back. I look at the test first."),
+        RunnerPlan(run=1, steps=steps),
+        RunnerToolStarted(**read, places=["retry.py:7"]),
+        RunnerToolEnded(
+            **read, failed=False, exit_code=None, summary=RETRY, places=["retry.py:7"], gated=False
+        ),
+        RunnerToolStarted(**command),
+        RunnerToolEnded(**command, failed=True, exit_code=1, summary="1 failed", gated=True),
+        RunnerContext(used=38_000, size=200_000),
+    ]
+
+    def write(tx: Tx) -> None:
+        for row in rows:
+            tx.journal(row, actor="agent", session_id=session_id)
+        messages.complete(tx, session_id=session_id, role="agent", text=text)
+        if at_work:
+            messages.complete(tx, session_id=session_id, role="person", text="Keep the limit.")
+
+    store.write_now(write)

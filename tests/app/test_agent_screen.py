@@ -9,32 +9,14 @@ from pathlib import Path
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
-from app_world import SIZES, calm, drawn, look, screen_of, until
+from app_world import drawn, screen_of, until
 from msgspec.structs import replace
-from permission_scenes import RETRY, Agents
 from textual.pilot import Pilot
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.small_dialogs import PickOne
-from cockpit.store.journal.details.agent_turns import (
-    Choice,
-    PlanStep,
-    RunnerChoices,
-    RunnerContext,
-    RunnerPlan,
-    RunnerThought,
-    RunnerTurnStarted,
-)
-from cockpit.store.journal.details.agents import RunnerToolEnded, RunnerToolStarted
-from cockpit.store.journal.details.sessions import SessionFailed, SessionStopped, SessionWaiting
-from cockpit.store.sessions import messages, sessions
+from cockpit.store.sessions import sessions
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def agents(still, project) -> Agents:
-    return Agents(still.store, project)
 
 
 @pytest.fixture
@@ -165,15 +147,6 @@ async def test_a_message_is_queued_while_the_agent_works_and_an_interrupt_lets_i
         assert "queued" not in text
 
 
-async def test_a_message_while_the_interrupt_is_under_way_is_not_lost(acp: Acp) -> None:
-    async with run(acp) as pilot:
-        await send(pilot, "/agent scripted hang")
-        await begins(acp, pilot)
-        await pilot.press("ctrl+c")
-        await send(pilot, "answer me")
-        await shows(pilot, "You said: me")
-
-
 async def test_mode_and_model_are_chosen(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent scripted")
@@ -223,32 +196,13 @@ async def test_two_agents_that_start_at_once_do_not_share_the_checkout(acp: Acp)
     assert len(set(folders)) == 3 and folders.count(str(acp.world.root)) == 1
 
 
-async def test_an_agent_s_session_speaks_of_turns(acp: Acp) -> None:
-    async with run(acp) as pilot:
-        await send(pilot, "/agent scripted --worktree hang")
-        await begins(acp, pilot)
-        text = await shows(pilot, "type a message for the next turn", "turn 1", "chooses its own")
-        assert "wave" not in text and "observe" not in text
-        await pilot.press("ctrl+c")
-        await until(pilot, idle(acp, pilot))
-        await send(pilot, "do touch one.txt")
-        await shows(pilot, "waits for you", "turn 2", "take cockpit/scripted-")
-        (proposal,) = acp.pending()
-        await acp.approve(proposal)
-        text = await shows(pilot, "is merged into main")
-        assert "wave" not in text
-
-
-async def test_an_unknown_agent_is_refused(acp: Acp) -> None:
+async def test_agents_and_their_commands_are_completed(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent nobody do it")
         await says(pilot, "There is no agent 'nobody'")
         assert screen_of(pilot).prompt.text == "/agent nobody do it"
         assert not screen_of(pilot).host.session_id
-
-
-async def test_agents_and_their_commands_are_completed(acp: Acp) -> None:
-    async with run(acp) as pilot:
+        screen_of(pilot).prompt.put("")
         for letter in "/agent scr":
             await pilot.press({"/": "slash", " ": "space"}.get(letter, letter))
         await shows(pilot, "/agent scripted", "Scripted · installed")
@@ -280,86 +234,3 @@ async def test_a_session_is_resumed_and_forked(acp: Acp) -> None:
         await shows(pilot, "(fork)")
         await send(pilot, "answer third")
         await shows(pilot, "You said: third")
-
-
-@pytest.mark.parametrize("what", ["work", "permission", "choices"])
-async def test_picture(still, agents, pictures, what):
-    """An agent at work, one that asks, and what can be chosen in it."""
-    session_id = agents.begin("claude", "reset the backoff", task_type="agent")
-    tell_of_work(still.store, session_id, at_work=what != "permission")
-    if what == "permission":
-        agents.ask(session_id, "p-1", agents.edit())
-    app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        app.attach(session_id)
-        await look(pilot)
-        if what == "choices":
-            await send(pilot, "/mode")
-            await until(pilot, lambda: isinstance(app.screen, PickOne))
-        await pictures(pilot, calm if what == "choices" else look)
-
-
-def tell_of_work(store, session_id: str, *, at_work: bool) -> None:
-    """Write what the journal has of an agent in its first turn."""
-    choices = (Choice(id="default", name="Always ask"), Choice(id="plan", name="Plan mode"))
-    models = (Choice(id="sonnet", name="Sonnet 5"), Choice(id="opus", name="Opus 5"))
-    text = "The reset never happens: `after` counts up whatever came back."
-    steps = (
-        PlanStep(text="Read how retries count", status="completed", priority="high"),
-        PlanStep(text="Reset after a success", status="in_progress", priority="high"),
-        PlanStep(text="Add a test for it", status="pending", priority="medium"),
-    )
-    read = {"run": 1, "call_id": "c1", "tool": "read", "title": "Read retry.py", "kind": "read"}
-    command = {
-        "run": 1,
-        "call_id": "c2",
-        "tool": "execute",
-        "title": "pytest tests/test_retry.py",
-        "kind": "execute",
-    }
-    rows = [
-        RunnerChoices(kind="mode", name="Mode", current="default", choices=choices),
-        RunnerChoices(kind="model", name="Model", current="sonnet", choices=models),
-        RunnerTurnStarted(run=1, message_ids=[]),
-        RunnerThought(run=1, text="The attempt is never set back. I look at the test first."),
-        RunnerPlan(run=1, steps=steps),
-        RunnerToolStarted(**read, places=["retry.py:7"]),
-        RunnerToolEnded(
-            **read, failed=False, exit_code=None, summary=RETRY, places=["retry.py:7"], gated=False
-        ),
-        RunnerToolStarted(**command),
-        RunnerToolEnded(**command, failed=True, exit_code=1, summary="1 failed", gated=True),
-        RunnerContext(used=38_000, size=200_000),
-    ]
-
-    def write(tx) -> None:
-        for row in rows:
-            tx.journal(row, actor="agent", session_id=session_id)
-        messages.complete(tx, session_id=session_id, role="agent", text=text)
-        if at_work:
-            messages.complete(tx, session_id=session_id, role="person", text="Keep the limit.")
-
-    store.write_now(write)
-
-
-ENDS = {
-    "failed": SessionFailed(message="claude ended with exit code 1 while it worked."),
-    "stopped": SessionStopped(reason="interrupted"),
-    "waiting": SessionWaiting(for_="person", why="the agent ended its turn"),
-}
-
-
-@pytest.mark.parametrize("status", ENDS)
-def test_picture_of_an_end(still, agents, snap_compare, status):
-    """A session whose agent died, one that the user interrupted, and one whose agent ended its turn."""
-    session_id = agents.begin("claude", "reset the backoff", task_type="agent")
-    tell_of_work(still.store, session_id, at_work=False)
-    still.store.write_now(
-        lambda tx: sessions.set_status(tx, session_id, status, detail=ENDS[status])
-    )
-
-    async def before(pilot):
-        pilot.app.attach(session_id)
-        await look(pilot)
-
-    assert snap_compare(CockpitApp(still), terminal_size=(100, 30), run_before=before)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from textual.app import App
 
-from cockpit.app.terminal.announce import has_title, note_sequence, title_sequence
-from cockpit.app.terminal.terminal_app import TerminalApp
+from cockpit.app.terminal.announce import note_sequence, title_sequence
+from cockpit.app.terminal.key_parser import PAUSE_S, KeyParser, PasteFinder
 
 
 @pytest.mark.parametrize(
     ("environment", "note"),
     [
         ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "\x1b]9;cockpit: a;b waits\x07"),
-        ({"TERM": "xterm-kitty"}, "\x1b]9;cockpit: a;b waits\x07"),
         ({"TERM": "foot"}, "\x1b]777;notify;cockpit;a,b waits\x07"),
-        ({"TERM": "rxvt-unicode-256color"}, "\x1b]777;notify;cockpit;a,b waits\x07"),
         (
             {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0", "KITTY_WINDOW_ID": "1"},
             "\x1bPtmux;\x1b\x1b]9;cockpit: a;b waits\x07\x1b\\",
         ),
         ({"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0", "TERM_PROGRAM": "tmux"}, ""),
         ({"TERM": "xterm-256color"}, ""),
-        ({"TERM": "linux"}, ""),
         ({}, ""),
     ],
 )
@@ -47,16 +43,64 @@ def test_foreign_text_ends_no_passage_through_tmux():
     assert sequence[len("\x1bPtmux;\x1b\x1b]9;") : -3].isprintable()
 
 
-@pytest.mark.parametrize("rings", [True, False])
-def test_the_bell_rings_unless_the_user_said_no(monkeypatch, rings):
-    rung = []
-    monkeypatch.setattr(App, "bell", lambda app: rung.append(app))
-    app = TerminalApp()
-    app.rings_bell = rings
-    app.bell()
-    assert len(rung) == rings
+@pytest.mark.parametrize(
+    ("sent", "key"),
+    [
+        ("\x1b\r", "alt+enter"),  # Textual: "enter", which approves
+        ("\x1b[13;3u", "alt+enter"),
+        ("\x1b[27;3;13~", "alt+enter"),
+        ("\x1b[27;2;13~", "shift+enter"),
+        ("\x1b[27;5;117~", "ctrl+u"),
+        ("\x1b\x7f", "ctrl+w"),
+        ("\r", "enter"),
+        ("\x1f", "ctrl+underscore"),
+    ],
+)
+def test_a_key(sent, key):
+    assert [event.key for event in KeyParser().feed(sent)] == [key]
 
 
-def test_a_console_without_a_title_gets_none():
-    assert not has_title({"TERM": "linux"})
-    assert has_title({"TERM": "xterm"})
+def test_alt_with_a_character_types_nothing_also_in_a_row():
+    events = list(KeyParser().feed("\x1bn\x1bn\x1b.\x1bNx\x1bé"))
+    keys = ["alt+n", "alt+n", "alt+full_stop", "alt+shift+n", "x", "alt+é"]
+    assert [event.key for event in events] == keys
+    assert [event.character for event in events if event.character] == ["x"]
+
+
+@pytest.mark.parametrize("sent", ["one\rtwo", "one\r\ntwo\r\n", "\ry", "def f():\n\treturn 1\n"])
+def test_text_with_a_line_break_inside_was_pasted(sent):
+    finder = PasteFinder()
+    assert finder.take(sent, 0.0) == ("", "")
+    assert finder.end() == sent
+    assert not finder.is_waiting
+
+
+@pytest.mark.parametrize("key", ["\x1b\r", "\x1b[A", "\x1bOP", "\x15"])
+def test_a_paste_behind_a_key_is_still_one(key):
+    finder = PasteFinder()
+    assert finder.take(f"{key}one\rtwo", 0.0) == ("", key)
+    assert finder.end() == "one\rtwo"
+
+
+@pytest.mark.parametrize("sent", ["one", "one\r", "\r", "\r\r", "\tword"])
+def test_keys_are_keys(sent):
+    finder = PasteFinder()
+    assert finder.take(sent, 0.0) == ("", sent)
+    assert not finder.is_waiting
+
+
+def test_a_long_paste_comes_in_pieces_and_is_one():
+    finder = PasteFinder()
+    pieces = ["x" * 1_023 + "\r", "one long line", " that ends\r", "last\r"]
+    kept = [finder.take(piece, number * PAUSE_S / 2) for number, piece in enumerate(pieces)]
+    assert kept == [("", "")] * 4
+    assert finder.take("\x1b[Aone\rtwo", 0.1) == ("".join(pieces), "\x1b[A")
+    assert finder.end() == "one\rtwo"
+    assert finder.take("typed\r", 1.0) == ("", "typed\r")
+
+
+def test_a_marked_paste_is_left_to_its_marks():
+    finder = PasteFinder()
+    for piece in ("\x1b[200~one\rtw", "o\rthree", "four\x1b[2", "01~"):
+        assert finder.take(piece, 0.0) == ("", piece)
+    assert finder.take("five\rsix", 0.0) == ("", "")

@@ -7,7 +7,7 @@ import re
 import pytest
 from app_scenes import Scene
 from app_terminal import Terminal
-from app_world import settled, until
+from app_world import on_screen, settled, until
 
 from cockpit.app.application import CockpitApp
 
@@ -45,10 +45,7 @@ def drawn(app) -> str:
 
 
 async def test_every_pane_draws_it_without_its_controls(still, scene):
-    app = CockpitApp(still)
-    async with app.run_test(size=(150, 50)) as pilot:
-        app.attach(scene.session_id)
-        await settled(pilot)
+    async with on_screen(still, scene.session_id, size=(150, 50)) as (pilot, app, _):
         for keys in ((), ("alt+n",), ("f6",), ("escape", "ctrl+p"), ("escape", "f1"), ("escape",)):
             await pilot.press(*keys)
             await settled(pilot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import AFTER, BEFORE, Scene, to_decide
-from app_world import SIZES, look, screen_of, until
+from app_world import look, on_screen, screen_of, settled, until
 from tasks.taskrun_world import git
 
 from cockpit.act.proposed_action import FileDiff
@@ -57,36 +57,27 @@ class Shown(BranchView):
         self.query_one(DiffList).show(tuple(describe_branch(self._shown)))
 
 
-async def test_branch(still, pictures):
-    app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        await look(pilot)
+async def test_branch(still, picture):
+    async with on_screen(still, size=(120, 36)) as (pilot, app, _):
         app.open_screen(Shown(app, "ch-3"))
         await until(
             pilot, lambda: isinstance(app.screen, Shown) and len(app.screen.query("FileDiff")) == 3
         )
-        await pictures(pilot, look_still)
+        await picture(pilot, "branch")
 
 
-async def test_block(still, project, pictures):
+async def test_block(still, project, picture):
     app = CockpitApp(still)
     scene = to_decide(Scene(still.store, project)).edit()
     scene.decide("p-action", "approved").ran("edit src/http/retry.py", "1 line changed.")
-    async with app.run_test(size=SIZES[0]) as pilot:
+    async with app.run_test(size=(120, 36)) as pilot:
         app.attach(scene.session_id)
-        await look(pilot)
+        await settled(pilot)
         await pilot.press("alt+c", "enter")
         await until(
             pilot, lambda: isinstance(app.screen, BlockView) and app.screen.query("FileDiff")
         )
-        await pictures(pilot, look_still)
-
-
-async def look_still(pilot):
-    """Until every part has its place."""
-    parts = pilot.app.screen.query_one(DiffList).children
-    await until(pilot, lambda: all(part.size.height for part in parts))
-    await pilot.pause()
+        await picture(pilot, "block")
 
 
 async def test_a_chain_s_work_is_taken_on_the_screen(still, project):
@@ -105,30 +96,30 @@ async def test_a_chain_s_work_is_taken_on_the_screen(still, project):
     git(work, "commit", "--quiet", "-am", "Add")
     await still.store.write(lambda tx: chains.end(tx, begun.chain_id, "completed", "done"))
     settings = load_settings(place.folder, env={}).runtime
-    async with runtime_over(still.store, place, settings) as runtime:
-        app = CockpitApp(runtime)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await look(pilot)
-            await pilot.press("alt+w")
-            await until(pilot, lambda: screen_of(pilot).pane == "work")
-            await pilot.press("alt+d")
-            await until(
-                pilot, lambda: isinstance(app.screen, BranchView) and app.screen.query("FileDiff")
-            )
-            await pilot.press("m")
-            await until(pilot, lambda: screen_of(pilot).queue.front is not None)
-            await look(pilot)
-            assert screen_of(pilot).queue.front.title.startswith("take cockpit/ch-1")
-            assert "a + b" not in (project / "calc.py").read_text()
-            await pilot.press("enter")
-            await until(pilot, lambda: "a + b" in (project / "calc.py").read_text())
-            await pilot.press("alt+d")
-            await until(pilot, lambda: isinstance(app.screen, PickOne))
-            await pilot.press("enter")
-            await until(pilot, lambda: isinstance(app.screen, BranchView))
-            await pilot.press("x")
-            await until(pilot, lambda: screen_of(pilot).queue.front is not None)
-            await look(pilot)
-            assert screen_of(pilot).queue.front.title.startswith("drop cockpit/ch-1")
-            await pilot.press("enter")
-            await until(pilot, lambda: git(project, "branch", "--list", "cockpit/ch-1") == "")
+    async with (
+        runtime_over(still.store, place, settings) as runtime,
+        on_screen(runtime, size=(120, 40), ready=look) as (pilot, app, _),
+    ):
+        await pilot.press("alt+w")
+        await until(pilot, lambda: screen_of(pilot).pane == "work")
+        await pilot.press("alt+d")
+        await until(
+            pilot, lambda: isinstance(app.screen, BranchView) and app.screen.query("FileDiff")
+        )
+        await pilot.press("m")
+        await until(pilot, lambda: screen_of(pilot).queue.front is not None)
+        await look(pilot)
+        assert screen_of(pilot).queue.front.title.startswith("take cockpit/ch-1")
+        assert "a + b" not in (project / "calc.py").read_text()
+        await pilot.press("enter")
+        await until(pilot, lambda: "a + b" in (project / "calc.py").read_text())
+        await pilot.press("alt+d")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, BranchView))
+        await pilot.press("x")
+        await until(pilot, lambda: screen_of(pilot).queue.front is not None)
+        await look(pilot)
+        assert screen_of(pilot).queue.front.title.startswith("drop cockpit/ch-1")
+        await pilot.press("enter")
+        await until(pilot, lambda: git(project, "branch", "--list", "cockpit/ch-1") == "")

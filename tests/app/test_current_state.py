@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import app_scenes
 import chain_scenes
 import pytest
@@ -11,16 +9,14 @@ import work_scenes
 from app_scenes import Scene
 from msgspec.structs import replace
 
-from cockpit.app.projection import current_work
 from cockpit.app.projection.chain_trees import WHOLE, Trees
 from cockpit.app.projection.current_chains import read_chain
 from cockpit.app.projection.current_state import read_state
-from cockpit.app.projection.fold import OpenSession, State
+from cockpit.app.projection.fold import State
 from cockpit.app.projection.kanban import Looking
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
-from cockpit.store.sessions import sessions
 from widgets.work.task_card_views import CardView, TaskLineView
 
 pytestmark = pytest.mark.slow
@@ -117,68 +113,3 @@ def test_what_comes_later_is_folded_onto_it(still, project):
     assert views[0].board.chains == views[1].board.chains
     assert views[0].board.rows == views[1].board.rows
     assert views[0].header == views[1].header
-
-
-def test_a_session_that_is_opened_before_its_first_row_comes(still, project):
-    current = still.store.read_now(lambda c: read_state(c, ""))
-
-    def begin(tx) -> str:
-        return sessions.create(
-            tx, task_type="implement", title="fix it", words="fix it", target={}, model="",
-            policy="ask", interactive=True, root=project, rev=None, profile_id="default", limits={},
-            project="api", branch="main", agent="scripted", transport="acp",
-        ).session_id  # fmt: skip
-
-    session_id = still.store.write_now(begin)
-    current.open_session(OpenSession(session_id))
-    for row in still.store.read_now(lambda c: journal.rows(c, after=current.seq)):
-        current.fold([row])
-    now, whole = still.store.clock.now(), folded(still.store)
-    assert current.views(now, session_id).meter == whole.views(now, session_id).meter
-    assert "chooses its own" in current.views(now, session_id).meter.empty
-
-
-def test_a_large_backlog_is_counted_first(still, monkeypatch):
-    work_scenes.story(still.store)
-    monkeypatch.setattr(current_work, "SMALL", 0)
-    preview = still.store.read_now(lambda c: read_state(c, "")).views(still.store.clock.now())
-    whole = folded(still.store).views(still.store.clock.now())
-    assert preview.board.work == whole.board.work
-    assert [each.key for each in preview.board.tasks] == [each.key for each in whole.board.tasks]
-    assert preview.board.tasks == whole.board.tasks
-
-
-def test_no_query_scans_a_table_that_grows(still, project, monkeypatch):
-    chain_scenes.running(still.store, project)
-    scene = Scene(still.store, project).begin("a").wave("observing").ask("p-a")
-    monkeypatch.setattr(current_work, "SMALL", 0)
-    asked: set[str] = set()
-
-    def look(connection: sqlite3.Connection) -> None:
-        connection.set_trace_callback(asked.add)
-        read_state(connection, scene.session_id)
-        current_work.read_work(connection)
-        read_chain(connection, "ch-1")
-        connection.set_trace_callback(None)
-
-    still.store.read_now(look)
-    scans = [
-        (sql, step[3])
-        for sql in sorted(asked)
-        if sql.startswith("SELECT")
-        for step in still.store.read_now(
-            lambda c, sql=sql: c.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
-        )
-        if is_scan(step[3])
-    ]
-    assert scans == []
-
-
-PARTS = ("sessions_live", "sessions_ended", "chains_ended", "tasks_done", "proposals_pending")
-"""Ordered indexes of which only the first rows are read."""
-
-
-def is_scan(step: str) -> bool:
-    """Whether a step reads a whole table that grows."""
-    allowed = ("session_totals", "journal_head", "(subquery", *(f"idx_{part}" for part in PARTS))
-    return step.startswith("SCAN") and not any(name in step for name in allowed)

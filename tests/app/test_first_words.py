@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import look, settled, until
+from app_world import look, settled, text_of, until
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.glossary import Words
 from cockpit.app.screens.first_words import NAME, WORDS, FirstWords
 from widgets.frame.word_bar import WordBar
-
-
-def drawn(app) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 @pytest.fixture
@@ -28,70 +23,32 @@ def explaining(still, tmp_path):
     return start
 
 
-@pytest.mark.parametrize("size", [(60, 30), (80, 24), (160, 45), (250, 70)])
-async def test_words_are_explained_one_by_one_and_dismissed_for_good(
-    explaining, still, project, size
-):
+async def test_words_are_explained_one_by_one_and_dismissed_for_good(explaining, still, project):
     scene = Scene(still.store, project).begin().wave("observing").ask("p-1")
     app = explaining()
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(60, 30)) as pilot:
         screen = await settled(pilot)
         assert not screen.word, "nothing is explained before it stands on the screen"
         app.attach(scene.session_id)
         screen = await look(pilot)
         assert screen.word == "wave"
-        shown = " ".join(drawn(app).split())
+        shown = " ".join(text_of(app).split())
         assert all(part in shown for part in (*WORDS["wave"].split()[:3], "alt+x", "dismiss"))
         await pilot.press("alt+x")
         await until(pilot, lambda: screen.word == "context request")
         await settled(pilot)
         await pilot.click(WordBar)
         await until(pilot, lambda: not screen.word)
-        assert "alt+x" not in drawn(app)
+        assert "alt+x" not in text_of(app)
         assert screen.queue.front is not None, "no decision came of it"
     app = explaining()
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(60, 30)) as pilot:
         app.attach(scene.session_id)
         screen = await look(pilot)
         assert not screen.word, "after a restart neither comes back"
         scene.decide("p-1", "rejected").propose("p-2", body="Do it.")
         await look(pilot)
         assert screen.word == "action"
-
-
-async def test_a_word_takes_nothing_from_a_low_screen(explaining, still, project):
-    scene = Scene(still.store, project).begin().wave("observing").ask("p-1")
-    app = explaining()
-    async with app.run_test(size=(80, 12)) as pilot:
-        app.attach(scene.session_id)
-        screen = await look(pilot)
-        assert not screen.word
-
-
-async def test_a_word_takes_no_line_that_a_proposal_needs(explaining, still, project):
-    scene = Scene(still.store, project).begin().wave("observing")
-    app = explaining()
-    async with app.run_test(size=(60, 20)) as pilot:
-        app.attach(scene.session_id)
-        screen = await look(pilot)
-        assert screen.word == "wave"
-        scene.ask("p-1")
-        await until(pilot, lambda: not screen.word)
-        scene.decide("p-1", "approved")
-        await until(pilot, lambda: screen.word == "wave")
-
-
-async def test_all_words_can_be_listed(still):
-    app = CockpitApp(still)
-    async with app.run_test(size=(100, 60)) as pilot:
-        screen = await settled(pilot)
-        screen.prompt.put("/words")
-        await pilot.pause()
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Words))
-        await settled(pilot)
-        shown = drawn(app)
-        assert all(word in shown for word in WORDS)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1, null]", "\x00", '["wave", "made up"]'])
@@ -102,10 +59,3 @@ def test_a_file_that_is_not_ours_explains_again(tmp_path, text):
     again = FirstWords(str(tmp_path))
     assert "packet" in again._dismissed
     assert again._dismissed <= set(WORDS)
-
-
-def test_two_screens_forget_nothing_of_each_other(tmp_path):
-    first, second = FirstWords(str(tmp_path)), FirstWords(str(tmp_path))
-    first.dismiss("wave")
-    second.dismiss("band")
-    assert FirstWords(str(tmp_path))._dismissed == {"wave", "band"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from app_world import SIZES, screen_of, settled, until
+from app_world import on_screen, screen_of, text_of, until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,14 +39,6 @@ def test_hunks_are_offered_where_there_are_several():
     assert not changes_in_several_places(BEFORE, BEFORE.replace("line 8\n", ""))
     assert not changes_in_several_places(BEFORE, BEFORE.replace("line 2\nline 3\n", "a\nb\n"))
     assert not changes_in_several_places("", AFTER)
-
-
-def test_a_hunk_is_kept_with_its_lines_alone():
-    change = EditableChange.find(BEFORE, AFTER, AFTER)
-    first, second = change.list_hunks()
-    assert (first.first, first.removed, first.added) == (2, ("line 2",), ("line two", "line 2b"))
-    assert (second.first, second.removed) == (8, ("line 8",))
-    assert change.keep({1}) == BEFORE.replace("line 8\n", "")
 
 
 def test_a_piece_of_a_file_is_found_at_its_line():
@@ -96,19 +88,13 @@ arguments = {{ path = "lines.txt", content = '''{AFTER}''' }}
             ]
             (diff,) = revision.body["diffs"]
             assert diff["after"] == BEFORE.replace("line 2\n", "line two\nline 2b\n")
-            await until(pilot, lambda: "edited by you" in drawn(app))
+            await until(pilot, lambda: "edited by you" in text_of(app))
 
 
-async def test_picture(still, pictures) -> None:
+async def test_picture(still, picture) -> None:
     change = EditableChange.find(BEFORE, AFTER, AFTER)
-    app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        await settled(pilot)
+    async with on_screen(still, size=(100, 30)) as (pilot, app, _):
         await app.push_screen(PickHunks("src/lines.txt", change.list_hunks()))
         await pilot.press("j", "space")
-        await until(pilot, lambda: "1 of 2 hunks kept" in drawn(app))
-        await pictures(pilot)
-
-
-def drawn(app) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        await until(pilot, lambda: "1 of 2 hunks kept" in text_of(app))
+        await picture(pilot, "hunks")

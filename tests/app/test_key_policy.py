@@ -74,13 +74,6 @@ def test_a_key_that_waited_counts_for_what_was_seen_when_it_went_down(key_policy
     assert press_enter(key_policy) == Approve(TWO)
 
 
-def test_a_key_that_waited_decides_what_it_was_pressed_for(key_policy, clock):
-    key_policy.note_drawn(ONE)
-    clock.advance(5)
-    key_policy.note_key(2.0)
-    assert key_policy.handle_enter("") == Approve(ONE)
-
-
 def test_a_key_within_half_a_second_disarms(key_policy, clock):
     key_policy.note_drawn(ONE)
     clock.advance(5)
@@ -99,21 +92,6 @@ def test_another_revision_has_to_be_seen_anew(key_policy, clock):
     clock.advance(1)
     key_policy.note_drawn(replace(ONE, digest="other"))
     assert isinstance(press_enter(key_policy), DoNothing)
-
-
-def test_an_age_does_not_disarm(key_policy, clock):
-    key_policy.note_drawn(ONE)
-    clock.advance(1)
-    key_policy.note_drawn(replace(ONE, age_s=1))
-    assert key_policy.is_armed
-
-
-def test_what_arrives_between_press_and_meaning_is_not_approved(key_policy, clock):
-    key_policy.note_drawn(ONE)
-    clock.advance(1)
-    key_policy.note_key()
-    key_policy.note_drawn(TWO)
-    assert isinstance(key_policy.handle_enter(""), DoNothing)
 
 
 def test_what_is_covered_has_to_be_seen_anew(key_policy, clock):
@@ -141,7 +119,7 @@ def test_text_is_discussion_of_the_open_proposal_and_never_approves(key_policy, 
     assert press_enter(key_policy, "rather not") == Discuss(ONE, "rather not")
 
 
-@pytest.mark.parametrize("text", ["looks good", "LGTM!", " Yes. ", "go ahead"])
+@pytest.mark.parametrize("text", ["LGTM!", " Yes. "])
 def test_words_that_agree_neither_approve_nor_discuss(key_policy, clock, text):
     """Enter is what they mean. Discussed, a short card would be suspended by them."""
     key_policy.note_drawn(ONE)
@@ -243,11 +221,6 @@ def test_what_was_read_of_one_says_nothing_of_another(key_policy, clock):
     assert press_escape(key_policy) == DoNothing("look first: keys work in a moment")
     clock.advance(5)
     assert press_escape(key_policy) == OpenDiscussion(TWO), "a long one is discussed unread"
-
-
-def test_escape_needs_the_same_care(key_policy, clock):
-    key_policy.note_drawn(ONE)
-    assert isinstance(press_escape(key_policy), DoNothing)
 
 
 def test_escape_with_text_does_nothing(key_policy, clock):

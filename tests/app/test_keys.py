@@ -50,21 +50,6 @@ name = "finish"
 arguments = { status = "done", summary = "left to you" }
 """
 
-RISKY = """
-[[turn]]
-text = "I remove the build."
-[[turn.call]]
-name = "run"
-arguments = { argv = ["rm", "-rf", "build"], reason = "start clean" }
-
-[[turn]]
-when = { called = ["run"] }
-text = "Gone."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "removed" }
-"""
-
 
 @pytest.fixture
 def cockpit(opened, tmp_path, project):
@@ -91,8 +76,7 @@ async def asked(pilot, app, kind="context"):
     )
     await until(pilot, lambda: screen.key_policy.is_read)
     app.engine.store.clock.advance(1)
-    screen._update_armed()
-    await pilot.pause()
+    await until(pilot, lambda: screen.panes.proposals.armed)
     return screen
 
 
@@ -126,40 +110,20 @@ async def test_enter_twice_carries_a_change_to_its_end(cockpit, project):
         assert runtime.store.read_now(verify_chain.verify).ok
 
 
-async def test_enter_before_it_was_seen_does_nothing(cockpit):
-    async with cockpit() as (pilot, _app, runtime):
+async def test_enter_before_it_was_seen_and_typing_approve_nothing(cockpit):
+    async with cockpit() as (pilot, app, runtime):
         screen = screen_of(pilot)
+        await pilot.press(*"a thought")
         await until(pilot, lambda: screen.key_policy.open is not None)
+        assert screen.prompt.has_focus, "the focus stays as a proposal arrives"
+        assert screen.prompt.text == "a thought"
+        await pilot.press(*["backspace"] * 9)
         assert not screen.panes.proposals.armed
         await pilot.press("enter")
-        await pilot.press("escape")
-        await settled_front(pilot, screen)
-        assert decided(runtime) == [("context", "pending")]
-        assert "look first" in str(screen.prompt.border_title)
-
-
-async def settled_front(pilot, screen):
-    for _ in range(5):
-        await pilot.pause()
-    assert screen.queue.front is not None
-
-
-async def test_typing_is_never_an_approval(cockpit):
-    async with cockpit() as (pilot, app, runtime):
+        await until(pilot, lambda: "look first" in str(screen.prompt.border_title))
         await asked(pilot, app)
         await pilot.press(*"ok", "backspace", "backspace", "enter")
         assert decided(runtime) == [("context", "pending")]
-
-
-async def test_words_with_enter_discuss_and_reach_the_agent(cockpit):
-    async with cockpit() as (pilot, app, runtime):
-        await asked(pilot, app)
-        await pilot.press("enter")
-        await asked(pilot, app, "action")
-        await pilot.press(*"use the operator module", "enter")
-        await until(pilot, lambda: status(runtime, app) == "completed")
-        assert decided(runtime) == [("context", "approved"), ("action", "discussed")]
-        assert said(runtime, app) == ["fix add", "use the operator module"]
 
 
 async def test_escape_asks_for_words_and_the_words_are_one_decision_and_one_wave(cockpit, project):
@@ -186,101 +150,27 @@ async def test_escape_asks_for_words_and_the_words_are_one_decision_and_one_wave
         assert waves[0] == 3, "one that read, one that asked, and one for the words"
 
 
-async def test_a_second_escape_takes_the_discussion_back(cockpit):
-    async with cockpit() as (pilot, app, runtime):
-        screen = await asked(pilot, app)
-        await pilot.press("f4", "escape")
-        assert not screen.panes.is_zoomed
-        assert screen.key_policy.discussing is None, "what fills the screen ends first"
-        app.engine.store.clock.advance(1)
-        await pilot.press("escape")
-        assert screen.key_policy.discussing is not None
-        await pilot.press(*"half", "escape")
-        assert screen.key_policy.discussing is None
-        assert screen.prompt.text == "half"
-        await pilot.press(*["backspace"] * 4)
-        app.engine.store.clock.advance(1)
-        await pilot.press("enter")
-        await until(pilot, lambda: decided(runtime)[0] == ("context", "approved"))
-
-
 async def test_narrowing_keeps_only_what_is_ticked(cockpit):
     async with cockpit() as (pilot, app, runtime):
         screen = await asked(pilot, app)
-        await pilot.press("ctrl+n")
+        await pilot.press("ctrl+n", "space", "j", "space")
         assert screen.panes.proposals.has_focus
-        await pilot.press("j", "space")
+        app.engine.store.clock.advance(1)
+        await pilot.press("enter")
+        await until(pilot, lambda: "no item is ticked" in str(screen.prompt.border_title))
+        app.engine.store.clock.advance(1)
+        await pilot.press("escape")
+        await until(pilot, lambda: not screen.panes.proposals.narrowing)
+        assert screen.kept_items is None
+        assert decided(runtime) == [("context", "pending")], "Escape left the narrowing alone"
+        assert len(screen.panes.proposals.kept) == 2, "all are ticked, as all would be approved"
+        await pilot.press("ctrl+n", "j", "space")
         app.engine.store.clock.advance(1)
         await pilot.press("enter")
         await asked(pilot, app, "action")
         found = runtime.store.read_now(proposals.select_recent)[-1]
         assert found.narrowed == ("file:calc.py",)
         assert screen.prompt.has_focus
-
-
-async def test_nothing_ticked_is_not_approved(cockpit):
-    async with cockpit() as (pilot, app, runtime):
-        screen = await asked(pilot, app)
-        await pilot.press("ctrl+n", "space", "j", "space")
-        app.engine.store.clock.advance(1)
-        await pilot.press("enter")
-        await pilot.pause()
-        assert decided(runtime) == [("context", "pending")]
-        assert "no item is ticked" in str(screen.prompt.border_title)
-
-
-async def test_escape_leaves_narrowing_before_it_discusses(cockpit):
-    async with cockpit() as (pilot, app, runtime):
-        screen = await asked(pilot, app)
-        await pilot.press("ctrl+n", "space")
-        app.engine.store.clock.advance(1)
-        await pilot.press("escape")
-        await pilot.pause()
-        assert not screen.panes.proposals.narrowing
-        assert screen.kept_items is None
-        assert decided(runtime) == [("context", "pending")]
-
-
-async def test_reject_asks_for_a_reason_and_the_draft_stays(cockpit):
-    async with cockpit() as (pilot, app, runtime):
-        screen = await asked(pilot, app)
-        await pilot.press(*"half", "tab")
-        while screen.pane != "proposals":
-            await pilot.press("tab")
-        await pilot.press("x")
-        await until(pilot, lambda: app.screen is not screen)
-        await pilot.press(*"not now", "enter")
-        await until(pilot, lambda: decided(runtime)[0] == ("context", "rejected"))
-        assert runtime.store.read_now(proposals.select_recent)[-1].reason == "not now"
-        assert screen.prompt.text == "half"
-
-
-async def test_high_risk_asks_for_a_second_key(cockpit, project):
-    (project / "build").mkdir()
-    async with cockpit("clean the build", scenario=RISKY) as (pilot, app, runtime):
-        screen = await asked(pilot, app, "action")
-        assert screen.key_policy.open.second_key
-        await pilot.press("enter")
-        await pilot.pause()
-        assert decided(runtime) == [("action", "pending")]
-        await pilot.press("x")
-        await pilot.pause()
-        assert screen.prompt.text == "x", "another key does what it always does"
-        await pilot.press("backspace")
-        app.engine.store.clock.advance(1)
-        await pilot.press("enter", "y")
-        await until(pilot, lambda: status(runtime, app) == "completed")
-        assert decided(runtime) == [("action", "approved")]
-        assert screen.prompt.text == ""
-
-
-async def test_the_focus_stays_with_the_prompt_as_proposals_arrive(cockpit):
-    async with cockpit() as (pilot, app, _runtime):
-        screen = screen_of(pilot)
-        await pilot.press(*"a thought")
-        await asked(pilot, app)
-        assert screen.prompt.has_focus
-        assert screen.prompt.text == "a thought"
 
 
 async def test_a_policy_is_widened_with_two_keys_and_narrowed_with_one(cockpit):
@@ -299,55 +189,43 @@ async def test_a_policy_is_widened_with_two_keys_and_narrowed_with_one(cockpit):
         assert policy() == "ask"
         await pilot.press("shift+tab", "shift+tab", "ctrl+y")
         await until(pilot, lambda: policy() == "reads")
-        await settled_policy(pilot, app, "reads")
+        await until(pilot, lambda: app.session is not None and app.session.policy == "reads")
         await pilot.press("shift+tab", "shift+tab")
         await until(pilot, lambda: policy() == "ask")
 
 
-async def settled_policy(pilot, app, policy):
-    await until(pilot, lambda: app.session is not None and app.session.policy == policy)
-
-
-async def test_ctrl_c_interrupts_then_quits(cockpit):
+async def test_ctrl_c_interrupts_words_resume_and_twice_quits(cockpit):
     async with cockpit() as (pilot, app, runtime):
         await asked(pilot, app)
         await pilot.press("ctrl+c")
         await until(pilot, lambda: status(runtime, app) == "stopped")
         await until(pilot, lambda: not app.runs.any_running)
-        await pilot.press("ctrl+c")
-        assert app._exit is False
-        await pilot.press("ctrl+c")
-        await until(pilot, lambda: app._exit)
-
-
-async def test_words_go_on_with_an_interrupted_session(cockpit):
-    async with cockpit() as (pilot, app, runtime):
-        await asked(pilot, app)
-        await pilot.press("ctrl+c")
-        await until(pilot, lambda: not app.runs.any_running)
         app.engine.store.clock.advance(1)
         await pilot.press("escape", *"go on", "enter")
         await until(pilot, lambda: decided(runtime)[0] == ("context", "discussed"))
         await until(pilot, lambda: "go on" in said(runtime, app))
-
-
-async def test_ctrl_d_quits_only_an_empty_prompt(cockpit):
-    async with cockpit(None) as (pilot, app, _):
-        await settled(pilot)
-        await pilot.press("x", "home", "ctrl+d")
-        assert screen_of(pilot).prompt.text == ""
-        assert app._exit is False
-        await pilot.press("ctrl+d")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.runs.any_running)
+        await pilot.press("ctrl+c")
+        await pilot.press("ctrl+c")
         await until(pilot, lambda: app._exit)
 
 
-async def test_words_that_cannot_begin_a_session_come_back(cockpit):
-    async with cockpit(None) as (pilot, app, _):
+async def test_ctrl_d_quits_only_an_empty_prompt(cockpit):
+    """And the first letter of a draft is announced, so that the program loads what a call needs."""
+    drafts = []
+    async with cockpit(None, on_draft=lambda: drafts.append("written")) as (pilot, app, _):
         screen = await settled(pilot)
+        assert drafts == []
         await pilot.press(*"/nonsense 24", "enter")
         await until(pilot, lambda: screen.prompt.text == "/nonsense 24")
-        assert app.session_id == ""
-        assert len(app._notifications) == 1
+        assert drafts and app.session_id == "", "text that begins no session comes back"
+        screen.prompt.put("")
+        await pilot.press("x", "home", "ctrl+d")
+        assert screen.prompt.text == ""
+        assert app._exit is False
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: app._exit)
 
 
 async def test_the_draft_survives_a_restart(cockpit, project):
@@ -388,27 +266,7 @@ async def test_the_focus_is_one_session_and_a_key_moves_all_of_it(cockpit):
         assert decided(runtime).count(("context", "pending")) == 1
 
 
-async def test_files_and_commands_complete(cockpit):
-    async with cockpit(None) as (pilot, app, _):
-        screen = await settled(pilot)
-        await pilot.press(*"look at @cal")
-        await until(pilot, lambda: app.completions.get("@", "cal"))
-        await until(pilot, lambda: screen.prompt._list.open)
-        await pilot.press("tab")
-        assert screen.prompt.text == "look at @calc.py "
-
-
-async def test_a_draft_is_announced_before_it_is_sent(cockpit):
-    """So that what the first call needs is loaded while the user writes, and not before."""
-    drafts = []
-    async with cockpit(None, on_draft=lambda: drafts.append("written")) as (pilot, app, _):
-        await until(pilot, lambda: app.feed.ready)
-        assert drafts == []
-        await pilot.press("h")
-        await until(pilot, lambda: drafts)
-
-
-async def test_branches_and_tasks_complete(still):
+async def test_files_branches_and_tasks_complete(still):
     root = still.place.root
     git(root, "branch", "topic/rounding")
     git(root, "tag", "v1.0")
@@ -418,6 +276,10 @@ async def test_branches_and_tasks_complete(still):
     app = CockpitApp(still)
     async with app.run_test(size=(120, 40)) as pilot:
         prompt = (await settled(pilot)).prompt
+        await pilot.press(*"look at @cal")
+        await until(pilot, lambda: prompt._list.open)
+        await pilot.press("tab")
+        assert prompt.text == "look at @calc.py "
 
         async def offered(text: str) -> list[str]:
             prompt.clear()
@@ -442,11 +304,6 @@ async def test_branches_and_tasks_complete(still):
         assert prompt._is_complete()
         await pilot.press("down", "tab")
         assert prompt.text == "/agent claude see T-10 "
-        # A branch that was made meanwhile is offered without a restart.
-        git(root, "branch", "later")
-        still.store.clock.advance(5)
-        await offered("/review ")
-        await until(pilot, lambda: "/review later" in {each.text for each in prompt._list.choices})
         prompt.clear()
         prompt.insert("/diff T-2")
         await until(pilot, lambda: prompt._list.open)

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from app_scenes import Scene
-from app_world import SIZES, calm, settled, until
+from app_world import calm, on_screen, screen_of, settled, text_of, until
+from chains.measures.chain_days import Days, three_days
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from cockpit.act.sandbox.bubblewrap import detect
+from cockpit.act.mcp_servers.server_settings import McpServer
+from cockpit.act.sandbox.bubblewrap import Sandbox, detect
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.file_view import FileView
 from cockpit.app.dialogs.small_dialogs import Ask, PickOne
-from cockpit.app.screens.lists import doctor_screen, settings_screen
+from cockpit.app.screens.lists import doctor_screen
 from cockpit.app.screens.lists.knowledge_screen import Source
 from cockpit.app.screens.lists.list_screen import ListScreen
-from cockpit.config.change_setting import list_settings
+from cockpit.app.screens.lists.skills_screen import SkillsScreen
+from cockpit.app.screens.lists.tools_screen import ToolsScreen
+from cockpit.app.screens.stats_screen import StatsScreen
 from cockpit.core.errors import Stale
 from cockpit.core.skills import skill_layers
 from cockpit.decide.choose_model import ModelSettings
 from cockpit.loop.runtime import Runtime
+from cockpit.loop.skills.session_skills import take_in_skills
+from cockpit.loop.tools.added_tools import open_added_tools
+from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.knowledge import embed_text
 from cockpit.store.journal.details.waves import ContextRefused
 from cockpit.store.notes import notes
-from cockpit.store.sessions import sessions
+from cockpit.store.sessions import sessions, waves
 
 pytestmark = pytest.mark.slow
+
+SIZE = (120, 40)
 
 SCENARIO = """
 [[turn]]
@@ -152,31 +163,11 @@ async def read(pilot, name: str, rows: int = 1) -> ListScreen:
     return pilot.app.screen
 
 
-async def test_pictures(ran, pictures) -> None:
-    """Each screen at every size, in one run of the screen."""
-    session = ran.store.read_now(sessions.find_latest)
-    app = CockpitApp(ran, session_id=session.session_id)
-    async with app.run_test(size=(160, 45)) as pilot:
-        await settled(pilot)
-        for key, name in (
-            ("alt+m", "notes"),
-            ("alt+i", "session_state"),
-            ("alt+y", "task_types"),
-            ("alt+g", "guards"),
-            ("alt+s", "knowledge"),
-        ):
-            await pilot.press(key)
-            if name == "knowledge":
-                await until(pilot, lambda: isinstance(app.focused, Input))
-                await pilot.press(*"amounts", "enter")
-            await pictures(pilot, lambda pilot, name=name: read(pilot, name), name)
-
-
 def say(pilot, text: str) -> None:
     pilot.app.main.prompt.put(text)
 
 
-async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -> None:
+async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project, picture) -> None:
     session = ran.store.read_now(sessions.find_latest)
     app = CockpitApp(ran, session_id=session.session_id)
 
@@ -184,11 +175,12 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -
         rows = ran.store.read_now(lambda c: notes.select(c, ("proposed", "kept", "forgotten")))
         return {note.text: note.status for note in rows}
 
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         say(pilot, "/notes")
         await pilot.press("enter")
         screen = await read(pilot, "notes", 2)
+        await picture(pilot, "notes")
         taught = screen.row.text
         assert "runs tests" in taught
         # Another cockpit changes the note that is shown here: a decision on the old text is refused.
@@ -232,6 +224,7 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -
         say(pilot, "/knowledge how are weights rounded")
         await pilot.press("enter")
         screen = await read(pilot, "knowledge", 2)
+        await picture(pilot, "knowledge")
         assert (screen.row.ref, screen.row.start) == ("guide.md", 7)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, FileView))
@@ -252,6 +245,7 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -
         # From list to list; the state of the session opens a file that it changed.
         await pilot.press("alt+i")
         screen = await read(pilot, "session_state", 5)
+        await picture(pilot, "session-state")
         assert len(app.screen_stack) == 2
         states = {(row.section, row.name): row for row in screen.rows}
         assert states["read", "calc.py"].state == "in packet"
@@ -263,6 +257,7 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -
         await until(pilot, lambda: "a + b" in app.screen._detail.plain)
         await pilot.press("escape", "alt+y")
         screen = await read(pilot, "task_types", 10)
+        await picture(pilot, "task-types")
         first = screen.rows[0]
         assert (first.kind.name, first.first, first.kind.source_layer) == (
             "bug",
@@ -273,6 +268,7 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -
         assert "broken.md" in screen._detail.plain
         await pilot.press("alt+g")
         screen = await read(pilot, "guards", 9)
+        await picture(pilot, "guards")
         redundant = next(row for row in screen.rows if row.name == "redundant_read")
         assert (redundant.refused, redundant.savings.built_in_tokens) == (1, 1_200)
         await pilot.press("slash", *"redundant", "enter")
@@ -292,14 +288,12 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -
         await until(pilot, lambda: "broken.md" not in screen._detail.plain)
 
 
-async def test_sessions_are_found_renamed_and_followed(ran, snap_compare):
+async def test_sessions_are_found_renamed_and_followed(ran):
     (session_id,) = [each.session_id for each in ran.store.read_now(sessions.select_recent)]
-    app = CockpitApp(ran)
-    async with app.run_test(size=(130, 40)) as pilot:
-        await settled(pilot)
+    async with on_screen(ran, size=SIZE) as (pilot, app, _):
         await pilot.press("f6")
         screen = await read(pilot, "sessions")
-        shown = " ".join(strip.text for strip in app.screen._compositor.render_strips())
+        shown = " ".join(text_of(app).split())
         for words in ("add adds", "use git to fix add in calc.py", session_id, "done"):
             assert words in shown
         await pilot.press("slash", *"nothing-such", "enter")
@@ -313,28 +307,23 @@ async def test_sessions_are_found_renamed_and_followed(ran, snap_compare):
         await until(pilot, lambda: app.session_id == session_id and app.screen is not screen)
 
 
-async def test_picture_of_sessions(still, project, pictures):
-    scene = Scene(still.store, project)
-    scene.begin("round to even", title="Round to even").wave("observing").say(
-        "agent", "I look at it."
-    )
-    other = Scene(scene.store, scene.root).begin("write the guide", title="Write the guide")
-    other.wave("observing").say("agent", "The guide has three parts:\n\n1. how\n2. why\n3. what")
-    app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        await settled(pilot)
+async def test_picture_of_sessions(still, scene, picture):
+    scene.begin("round to even", title="Round to even").wave("observing").say("agent", "I look.")
+    other = Scene(still.store, scene.root).begin("write the guide", title="Write the guide")
+    other.wave("observing").say("agent", "The guide has three parts:\n\n1. how\n2. why\n3. when")
+    async with on_screen(still, size=SIZE) as (pilot, _, _):
         await pilot.press("f6")
-        await pictures(pilot, lambda pilot: read(pilot, "sessions", 2))
+        await read(pilot, "sessions", 2)
+        await picture(pilot, "sessions")
 
 
-async def test_settings_are_changed_in_the_users_file(still, tmp_path, monkeypatch):
+async def test_settings_are_changed_in_the_users_file(still, tmp_path, monkeypatch, picture):
     monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "user"))
     file = tmp_path / "user" / "config.toml"
-    app = CockpitApp(still)
-    async with app.run_test(size=(130, 40)) as pilot:
-        await settled(pilot)
+    async with on_screen(still, size=SIZE) as (pilot, app, _):
         await pilot.press("alt+comma")
         screen = await read(pilot, "settings", 20)
+        await picture(pilot, "settings")
 
         async def to(name: str) -> None:
             await pilot.press("slash", *name, "enter")
@@ -355,35 +344,10 @@ async def test_settings_are_changed_in_the_users_file(still, tmp_path, monkeypat
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, PickOne))
         await pilot.press(*"reads", "enter")
-        await until(
-            pilot, lambda: isinstance(app.screen, PickOne) and "keep ask" in drawn_text(app)
-        )
+        await until(pilot, lambda: isinstance(app.screen, PickOne) and "keep ask" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is screen)
         assert "policy" not in file.read_text()
-
-
-def drawn_text(app) -> str:
-    return " ".join(strip.text for strip in app.screen._compositor.render_strips())
-
-
-DRAWN = ("[model]", "[observe]", "[approval]", "[adaptation]", "[trust]", "[screen]")
-"""The sections in the picture of the settings."""
-
-
-async def test_picture_of_settings(still, pictures, tmp_path, monkeypatch):
-    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "user"))
-    # Some of the real settings: a new one elsewhere changes no picture.
-    monkeypatch.setattr(
-        settings_screen,
-        "list_settings",
-        lambda folder: [row for row in list_settings(folder) if row.key.full.startswith(DRAWN)],
-    )
-    app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        await settled(pilot)
-        await pilot.press("alt+comma")
-        await pictures(pilot, lambda pilot: read(pilot, "settings", 10))
 
 
 CHECKS = [
@@ -398,22 +362,21 @@ CHECKS = [
 ]  # fmt: skip
 
 
-async def test_picture_of_the_setup(still, pictures, monkeypatch):
+async def test_picture_of_the_setup(still, picture, monkeypatch):
     async def printed(*_args: object, **_more: object) -> bytes:
         return msgspec.json.encode(CHECKS)
 
-    # What is installed here is no part of the picture.
+    # The programs that are installed here are no part of the picture.
     monkeypatch.setattr(doctor_screen, "run_cockpit", printed)
     app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
+    async with app.run_test(size=SIZE) as pilot:
         (await settled(pilot)).act("doctor")
-        await pictures(pilot, lambda pilot: read(pilot, "doctor", len(CHECKS)))
+        await read(pilot, "doctor", len(CHECKS))
+        await picture(pilot, "setup")
 
 
 async def test_the_setup_is_checked_on_the_screen(still):
-    app = CockpitApp(still)
-    async with app.run_test(size=(130, 40)) as pilot:
-        screen = await settled(pilot)
+    async with on_screen(still, size=SIZE) as (pilot, app, screen):
         screen.act("doctor")
         listed = await read(pilot, "doctor", 8)
         assert {"git", "project", "store"} <= {row.name for row in listed.rows}
@@ -421,3 +384,171 @@ async def test_the_setup_is_checked_on_the_screen(still):
         assert states == sorted(states, key=["broken", "missing", "ok"].index)
         await pilot.press("r", "escape")
         await until(pilot, lambda: app.screen is screen)
+
+
+@pytest.fixture
+def session_id(still, tmp_path, monkeypatch) -> str:
+    """A session whose first wave has loaded two skills and named one."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setattr(skill_layers, "ENABLED", True)
+    words = "use git to find why a test crashes with a traceback"
+    scene = Scene(still.store, still.place.root).begin(words, task_type="implement", title="Crash")
+    scene.wave("observing")
+    still.engine.skills.refresh()
+
+    def step(tx) -> None:
+        session = sessions.load(tx.connection, scene.session_id)
+        wave = waves.find_latest(tx.connection, scene.session_id)
+        take_in_skills(tx, WaveContext(still.engine, session, wave))
+
+    still.store.write_now(step)
+    return scene.session_id
+
+
+async def open_skills(pilot) -> SkillsScreen:
+    await settled(pilot)
+    screen_of(pilot).act("skills")
+    await until(pilot, lambda: isinstance(pilot.app.screen, SkillsScreen))
+    await until(pilot, lambda: len(pilot.app.screen.body.rows) == 7)
+    await settled(pilot)
+    return pilot.app.screen
+
+
+async def test_a_key_loads_and_unloads(still, session_id, picture):
+    app = CockpitApp(still, session_id=session_id)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_skills(pilot)
+        assert [(each.name, each.state, each.why) for each in screen.rows[:3]] == [
+            ("debugging", "loaded", "it matches crashes, traceback, test"),
+            ("git", "loaded", "you mentioned it"),
+            ("testing-strategy", "named", "it matches test, crashes, traceback"),
+        ]
+        await picture(pilot, "skills")
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.rows[0].state == "leaves")
+        await pilot.press("end", "l")
+        await until(pilot, lambda: "waits" in {each.state for each in screen.rows})
+        waiting = [each.name for each in screen.rows if each.state == "waits"]
+        assert waiting == ["writing-docs"]
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+
+
+COUNT = '''"""Words of files."""
+
+from pathlib import Path
+
+from cockpit import tool
+
+
+@tool(effects="reads", aliases=["wc"])
+def count_words(path: str, minimum: int = 1) -> dict[str, int]:
+    """Count the words of a file.
+
+    Args:
+        path: The file, from the project's root.
+        minimum: Shortest word that counts.
+    """
+    words = [word for word in Path(path).read_text().split() if len(word) >= minimum]
+    return {"words": len(words)}
+'''
+BROKEN = "from cockpit import tool\n\n@tool(name='a' + 'b')\ndef f(path: str):\n    'x\x1b[2J'\n"
+
+
+@pytest.fixture
+async def with_tools(still, project: Path):
+    """A runtime with a tool, a file that is refused, and a server."""
+    folder = project / ".cockpit" / "tools"
+    folder.mkdir(parents=True)
+    (folder / "words.py").write_text(COUNT)
+    (folder / "zz.py").write_text(BROKEN)
+    engine = still.engine
+    servers = {"archive": McpServer("archive", ("archive-mcp", "--stdio"))}
+    settings = replace(engine.settings, mcp=servers)
+    ground = replace(engine.ground, sandbox=Sandbox("/usr/bin/bwrap", "/usr/bin/prlimit"))
+    async with open_added_tools(engine.store, engine.place, settings, ground) as added:
+        still.engine = replace(engine, settings=settings, added=added)
+        yield still
+
+
+async def open_tools(pilot) -> ToolsScreen:
+    await settled(pilot)
+    screen_of(pilot).act("tools")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ToolsScreen))
+    await until(pilot, lambda: len(pilot.app.screen.rows) == 3)
+    await settled(pilot)
+    return pilot.app.screen
+
+
+async def test_the_tools(with_tools, picture):
+    app = CockpitApp(with_tools)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await open_tools(pilot)
+        await pilot.press("enter")
+        await picture(pilot, "tools")
+
+
+WIDE = (120, 36)
+
+
+@pytest.fixture
+def days(still, clock) -> Days:
+    return three_days(still.store, clock)
+
+
+async def open_stats(pilot) -> StatsScreen:
+    """The screen of measures, opened from the palette's list, when it has read."""
+    await settled(pilot)
+    screen_of(pilot).act("stats")
+    await until(pilot, lambda: isinstance(pilot.app.screen, StatsScreen))
+    await settled(pilot)
+    await until(pilot, lambda: len(pilot.app.screen.body.views) == 16)
+    return pilot.app.screen
+
+
+def shown(screen: StatsScreen) -> dict[str, str]:
+    return {view.name: view.value for view in screen.body.views}
+
+
+async def test_it_is_live(still, days):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await open_stats(pilot)
+        assert shown(screen)["Batches completed"] == "75%"
+        chain = days.chain()
+        days.session(chain, 1, [("failed", 0, 0), ("failed", 0, 0)], tokens=1_000)
+        await until(pilot, lambda: shown(screen)["Batches completed"] == "60%")
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+
+
+async def test_keys_choose_the_time(still, days, picture):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await open_stats(pilot)
+        await picture(pilot, "measures")
+        assert shown(screen)["Workers per chain"] == "2.5"
+        await pilot.press("right", "right", "right", "right")
+        await until(pilot, lambda: shown(screen)["Tasks per worker"] == "7.5")
+        assert screen.head()[1][0][0] == "the last day"
+        await pilot.press("left")
+        await until(pilot, lambda: shown(screen)["Tasks per worker"] == "4.0")
+
+
+async def test_before_and_after_a_date(still, days, picture):
+    app = CockpitApp(still)
+    async with app.run_test(size=WIDE) as pilot:
+        screen = await open_stats(pilot)
+        await pilot.press("p")
+        await until(pilot, lambda: app.screen is not screen)
+        await pilot.press(*"2026-01-02", "enter")
+        await until(pilot, lambda: shown(screen)["Batches completed"] == "100%")
+        await picture(pilot, "compared")
+        changes = {view.name: (view.change, view.tone) for view in screen.body.views}
+        assert changes["Batches completed"] == ("before 50%, +50 points", "good")
+        await pilot.press("p")
+        await until(pilot, lambda: app.screen is not screen)
+        await pilot.press(*["backspace"] * 10, *"soon", "enter")
+        await until(pilot, lambda: len(app._notifications) == 1)
+        assert shown(screen)["Batches completed"] == "100%"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import pytest
 from app_scenes import Scene
-from app_world import look, screen_of, settled, until
+from app_world import calm, look, on_screen, screen_of, settled, until
+from textual.containers import VerticalScroll
 from textual.widget import Widget
 
-import cockpit.app
 from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.block_view import BlockView
+from cockpit.app.dialogs.help import Help, HelpText
+from cockpit.app.dialogs.key_menu import KeyMenuDialog
 from cockpit.app.screens.board_screen import BoardScreen
 from cockpit.app.screens.stats_screen import StatsScreen
 from cockpit.store.sessions import proposals
@@ -20,17 +20,6 @@ from widgets.proposals.proposal_keys import ProposalKeys
 from widgets.proposals.waiting_rows import WaitingRows
 
 pytestmark = pytest.mark.slow
-
-
-def test_every_entry_of_a_footer_can_be_clicked():
-    without = []
-    for path in sorted(Path(cockpit.app.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "KeyHintView":
-                continue
-            if len(node.args) < 4 and "press" not in {each.arg for each in node.keywords}:
-                without.append(f"{path.name}:{node.lineno}")
-    assert without == []
 
 
 def place_of(bar: Widget, label: str) -> tuple[int, int]:
@@ -71,32 +60,67 @@ async def test_what_is_clicked_is_the_key(still, project):
         assert screen_of(pilot) is screen
 
 
-async def test_a_phone_opens_with_the_queue_and_a_touch_leads_to_a_proposal(still, project):
-    """On 46 columns: two proposals of two sessions, two lines each; the queue is back after a decision."""
-    Scene(still.store, project).begin().wave("observing").ask("p-1")
-    second = Scene(still.store, project).begin("other notes").wave("observing").ask("p-2")
+async def test_each_block_of_the_conversation_is_marked_and_opened(still, project):
+    scene = Scene(still.store, project).begin().wave("observing").ask("p-1")
+    async with on_screen(still, scene.session_id, size=(120, 40)) as (pilot, app, screen):
+        conversation = screen.panes.conversation
+        seen = set()
+        for y in range(1, conversation.size.height):
+            await pilot.click(conversation, offset=(5, y))
+            seen.add(conversation.current.key)
+        assert len(seen) == len(conversation.turns)
+        await pilot.click(conversation, offset=(5, 1), times=2)
+        await until(pilot, lambda: isinstance(app.screen, BlockView))
+
+
+async def test_clicks_beside_footers(still, project):
+    other = Scene(still.store, project).begin("fix it", title="Fix it").wave("observing").ask("p-1")
+    scene = Scene(still.store, project).begin().wave("observing")
+    scene.propose("p-2", risk="high", body="Do it.")
     app = CockpitApp(still)
-    async with app.run_test(size=(46, 50)) as pilot:
-        screen = await settled(pilot)
-        rows = screen.query_one(WaitingRows)
-        await until(pilot, lambda: rows.size.height >= 4)
-        assert screen.panes.tab == "proposals"
-        await pilot.click(rows, offset=(10, 3))  # the second line of the second row
-        await until(pilot, lambda: screen.front_id == "p-2")
-        assert app.session_id == second.session_id
-        still.store.write_now(
-            lambda tx: proposals.decide(
-                tx,
-                "p-2",
-                verdict="rejected",
-                by="person",
-                shown_digest=proposals.load(tx.connection, "p-2").shown_digest,
-            )
-        )
-        await until(pilot, lambda: screen.front_id == "" and rows.display)
-        assert screen.panes.tab == "proposals"
-        tab = screen.query_one("#tab-conversation")
-        await pilot.click(tab)
-        await until(pilot, lambda: screen.panes.tab == "conversation")
+
+    async with app.run_test(size=(160, 45)) as pilot:
+        app.attach(scene.session_id)
+        main = await look(pilot)
+        panes = main.panes
+
+        # A row of another session takes you there; a title fills the screen, and gives it back.
+        rows = main.query_one(WaitingRows)
+        await until(pilot, lambda: rows.size.height and not main.context.list_open)
+        await pilot.click(rows)
+        await until(pilot, lambda: app.session_id == other.session_id and main.front_id == "p-1")
         await settled(pilot)
-        assert screen.panes.tab == "conversation", "who leaves the queue is not led back"
+        for _ in range(2):
+            before = panes.is_zoomed
+            await pilot.click(panes.conversation, offset=(4, 0))
+            await until(pilot, lambda before=before: panes.is_zoomed != before)
+
+        # The ellipsis of a footer shows all keys; the help runs what is clicked, where it is valid.
+        await pilot.resize_terminal(60, 24)
+        await settled(pilot)
+        bar = main.query_one(KeyBar)
+        await pilot.click(bar, offset=(bar.gutter.left + str(bar.render()).index("…"), 0))
+        await until(pilot, lambda: isinstance(app.screen, KeyMenuDialog))
+        drawn = app.screen._compositor.render_strips()
+        y = next(at for at, strip in enumerate(drawn) if "esc back" in strip.text)
+        await pilot.click(offset=(drawn[y].text.index("esc back") + 1, y))
+        await until(pilot, lambda: app.screen is main)
+        await pilot.resize_terminal(160, 45)
+        await settled(pilot)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, Help))
+        text = app.screen.query_one(HelpText)
+        head, columns = text._lay_out(text.content_size.width)
+        cells = text.content_size.width // len(columns)
+        x, place = next(
+            (number * cells + 4, len(head) + at)
+            for number, column in enumerate(columns)
+            for at, (_, name) in enumerate(column)
+            if name == "board"
+        )
+        app.screen.query_one("#help", VerticalScroll).scroll_to(
+            y=place, animate=False, immediate=True
+        )
+        await calm(pilot)
+        await pilot.click(text, offset=(x, place))
+        await until(pilot, lambda: isinstance(app.screen, BoardScreen))

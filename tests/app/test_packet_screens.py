@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import settled, until
+from app_world import on_screen, settled, text_of, until
 from packet_scenes import compiled, done, fact
 
 from cockpit.app.actions import packet_actions
@@ -12,9 +12,8 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.band_facts import BandFacts, FactTextDialog, provenance_text
 from cockpit.app.dialogs.file_view import FileView
 from cockpit.app.dialogs.packet_diff import PacketDiffDialog
-from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.orient.verify_packet import verify_packet
-from cockpit.store.context import pins, wave_feedback
+from cockpit.store.context import wave_feedback
 from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
@@ -23,10 +22,6 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def scene(still, project):
     return Scene(still.store, project).begin()
-
-
-def text(app) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 async def opened(pilot, app, scene, band="situational"):
@@ -48,7 +43,7 @@ async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene,
         dialog = await opened(pilot, app, scene)
         assert len(dialog.list.rows) == 160
         assert len({row.fate for row in dialog.list.rows}) > 1
-        await until(pilot, lambda: "path src/part_00000.py" in text(app))
+        await until(pilot, lambda: "path src/part_00000.py" in text_of(app))
         await pilot.press("u")
         best = dialog.list.at_cursor.utility
         assert best == max(row.utility for row in dialog.list.rows)
@@ -58,54 +53,12 @@ async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene,
         await until(pilot, lambda: dialog.list.count == 1)
         await pilot.press("enter", "enter")
         await until(pilot, lambda: isinstance(app.screen, FactTextDialog))
-        await until(pilot, lambda: "return 42" in text(app))
+        await until(pilot, lambda: "return 42" in text_of(app))
         await pilot.press("escape", "f")
         await until(pilot, lambda: isinstance(app.screen, FileView))
-        await until(pilot, lambda: "▌     return 'as it is now'" in text(app))
+        await until(pilot, lambda: "▌     return 'as it is now'" in text_of(app))
         await pilot.press("escape", "escape", "escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
-
-
-async def test_the_list_stands_before_its_rows_are_read(still, scene):
-    compiled(scene, fact(0))
-    app = CockpitApp(still)
-    async with app.run_test(size=(140, 30)) as pilot:
-        app.attach(scene.session_id)
-        await settled(pilot)
-        dialog = BandFacts(still, scene.session_id, "exploration")
-        await app.push_screen(dialog)
-        await until(pilot, lambda: "Reading the facts" in text(app))
-        dialog.show_facts(await still.explain(scene.session_id, band="exploration"), [])
-        await until(pilot, lambda: "No facts in this band yet." in text(app))
-
-
-async def test_the_facts_of_all_bands_say_why_one_is_missing(still, scene):
-    compiled(scene, *(fact(n) for n in range(160)))
-    app = CockpitApp(still)
-    async with app.run_test(size=(100, 30)) as pilot:
-        app.attach(scene.session_id)
-        screen = await settled(pilot)
-        screen.act("facts")
-        await until(pilot, lambda: isinstance(app.screen, BandFacts))
-        dialog = app.screen
-        await until(pilot, lambda: len(dialog.list.rows) >= 160)
-        assert "all bands · wave 1" in text(app)
-        await pilot.press("slash", *"dropped 00")
-        await until(pilot, lambda: 0 < dialog.list.count < 100)
-        await pilot.press(*"-nowhere")
-        await until(pilot, lambda: "was never read" in text(app))
-        assert "esc clears the filter" in text(app)
-
-
-async def test_without_a_packet_the_list_says_so_and_goes(still, scene):
-    app = CockpitApp(still)
-    async with app.run_test(size=(140, 30), notifications=True) as pilot:
-        app.attach(scene.session_id)
-        screen = await settled(pilot)
-        packet_actions.show_band_facts(screen.host, "situational")
-        await until(pilot, lambda: len(app._notifications) == 1)
-        assert "no packet yet" in next(iter(app._notifications)).message
-        assert len(app.screen_stack) == 1
 
 
 async def test_a_pin_holds_from_the_next_wave_and_the_past_stays(still, scene):
@@ -118,7 +71,7 @@ async def test_a_pin_holds_from_the_next_wave_and_the_past_stays(still, scene):
         assert next(r for r in dialog.list.rows if r.key == weak.fact_id).fate != "kept"
         await pilot.press("slash", *"part_00000", "enter", "p")
         await until(pilot, lambda: dialog.list.at_cursor.pinned)
-        await until(pilot, lambda: "pinned from wave 2" in text(app))
+        await until(pilot, lambda: "pinned from wave 2" in text_of(app))
     compiled(done(scene))
     told = await still.explain(scene.session_id)
     now = next(f for f in told.facts if f.fact_id == weak.fact_id)
@@ -141,75 +94,46 @@ async def test_a_pin_holds_from_the_next_wave_and_the_past_stays(still, scene):
     assert actions.count("fact.unpinned") == 1
 
 
-async def test_pins_are_idempotent_and_guarded(still, scene):
-    rule = fact(1, band="identity")
-    compiled(scene, fact(0), rule)
-    session = scene.session_id
-    for _ in range(2):
-        await still.pin(session, fact(0).fact_id)
-        await still.pin(session, rule.fact_id)
-    assert still.store.read_now(lambda c: pins.select_pinned(c, session)) == {
-        fact(0).fact_id,
-        rule.fact_id,
-    }
-    with pytest.raises(IllegalTransition, match="stays pinned"):
-        await still.unpin(session, rule.fact_id)
-    for _ in range(2):
-        await still.unpin(session, fact(0).fact_id)
-    assert still.store.read_now(lambda c: pins.select_pinned(c, session)) == {rule.fact_id}
-    with pytest.raises(NotFound):
-        await still.pin(session, "f-nothing")
-
-
 async def test_two_waves_are_compared(still, scene):
     done(compiled(scene, fact(0), fact(1)))
     done(compiled(scene, fact(2)))
     await still.pin(scene.session_id, fact(1).fact_id)
     done(compiled(scene))
-    app = CockpitApp(still)
-    async with app.run_test(size=(140, 30)) as pilot:
+    async with on_screen(
+        still, Scene(still.store, still.place.root).begin("other").session_id, size=(140, 30)
+    ) as (pilot, app, screen):
+        packet_actions.show_band_facts(screen.host, "situational")
+        await until(pilot, lambda: len(app._notifications) == 1)
+        assert "no packet yet" in next(iter(app._notifications)).message
         app.attach(scene.session_id)
         await settled(pilot)
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, PacketDiffDialog))
-        await until(pilot, lambda: "now pinned" in text(app))
+        await until(pilot, lambda: "now pinned" in text_of(app))
         await pilot.press("left")
-        await until(pilot, lambda: "Packet of wave 2, compared with wave 1" in text(app))
-        await until(pilot, lambda: "part_00002" in text(app))
+        await until(pilot, lambda: "Packet of wave 2, compared with wave 1" in text_of(app))
+        await until(pilot, lambda: "part_00002" in text_of(app))
         assert [row.fate for row in app.screen.list.rows] == ["added"]
         why = app.screen.list.rows[0].why
         assert why.partition(" · ")[0] in ("floor", "target", "utility"), why
         await pilot.press("right", "shift+left")
-        await until(pilot, lambda: "Packet of wave 3, compared with wave 1" in text(app))
+        await until(pilot, lambda: "Packet of wave 3, compared with wave 1" in text_of(app))
         await until(pilot, lambda: [r.fate for r in app.screen.list.rows] == ["added", "changed"])
-
-
-async def test_one_packet_has_nothing_to_compare_with(still, scene):
-    compiled(scene, fact(0))
-    app = CockpitApp(still)
-    async with app.run_test(size=(140, 30)) as pilot:
-        app.attach(scene.session_id)
-        screen = await settled(pilot)
-        await pilot.press("f8")
-        await until(pilot, lambda: "one packet so far" in str(screen.prompt.border_title))
 
 
 async def test_plus_and_minus_judge_the_last_wave(still, scene):
     compiled(scene, fact(0))
-    app = CockpitApp(still)
-    async with app.run_test(size=(140, 40)) as pilot:
-        app.attach(scene.session_id)
-        screen = await settled(pilot)
+    async with on_screen(still, scene.session_id, size=(140, 40)) as (pilot, app, screen):
         await pilot.press("plus")
         assert screen.prompt.text == "+"  # in the prompt it is a letter
         await pilot.press("backspace")
         screen.panes.conversation.focus()
         await pilot.press("plus")
-        await until(pilot, lambda: "wave 1 was good" in text(app))
+        await until(pilot, lambda: "wave 1 was good" in text_of(app))
         await pilot.press("minus")
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press(*"no tests", "enter")
-        await until(pilot, lambda: "wave 1 was bad: no tests" in text(app))
+        await until(pilot, lambda: "wave 1 was bad: no tests" in text_of(app))
     kept = still.store.read_now(lambda c: wave_feedback.find_latest(c, scene.wave_id))
     assert (kept.assessment.operator.verdict, kept.assessment.operator.words) == ("bad", "no tests")
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from app_world import SIZES, look, screen_of, settled, show_proposal, until
+from app_world import look, screen_of, settled, text_of, until
 
-from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
-from cockpit.app.key_policy import Discuss, KeyPolicy, Send
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
-from cockpit.backlog.planning.propose_plan import propose
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.sessions import proposals
-from widgets.views import ProposalView
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +56,10 @@ async def test_enter_takes_a_plan_in(planned):
             assert screen.queue.front is not None
             assert screen.queue.front.title == "Plan: Accounts (1 epic, 1 story, 2 tasks)"
             assert titles(runtime) == []
+            drawn = text_of(app)
+            assert "Shown as source" not in drawn
+            for words in ("Epic: Accounts", "Story: Tokens expire", "after #1", "calc.py"):
+                assert words in drawn
             await pilot.press("enter")
             await until(pilot, lambda: not app.pending)
             assert titles(runtime) == ["Seed the jitter", "Refuse expired tokens in `calc.py`"]
@@ -67,10 +67,15 @@ async def test_enter_takes_a_plan_in(planned):
             assert app.session_id == ""
 
 
-async def test_escape_puts_it_aside_and_asks_for_no_words(planned):
+async def test_escape_puts_it_aside_and_a_plan_that_cannot_be_read_comes_back(planned):
     async with planned as runtime:
         app = CockpitApp(runtime)
         async with app.run_test(size=WIDE) as pilot:
+            for words in ("/plan nosuch.md", "/plan"):
+                await typed(pilot, words)
+                await until(pilot, lambda words=words: screen_of(pilot).prompt.text == words)
+            assert app.pending == []
+            assert len(app._notifications) == 2
             await typed(pilot, "/plan plan.md")
             await until(pilot, lambda: len(app.pending) == 1)
             screen = await look(pilot)
@@ -81,84 +86,6 @@ async def test_escape_puts_it_aside_and_asks_for_no_words(planned):
             assert titles(runtime) == []
             [ended] = runtime.store.read_now(lambda c: proposals.select_recent(c))
             assert ended.status == "discussed"
-
-
-async def test_its_markdown_is_edited_and_the_edit_is_what_enter_takes_in(planned):
-    async with planned as runtime:
-        app = CockpitApp(runtime)
-        async with app.run_test(size=WIDE) as pilot:
-            await typed(pilot, "/plan plan.md")
-            await until(pilot, lambda: len(app.pending) == 1)
-            screen = await look(pilot)
-            first = screen.queue.front
-            text, suffix = await runtime.editable(first.proposal_id)
-            assert (text, suffix) == (PLAN, ".md")
-            edited = text.replace("Seed the jitter", "Sow the jitter")
-            await runtime.edit(first.proposal_id, shown_digest=first.digest, text=edited)
-            screen = await look(pilot)
-            assert screen.queue.front.revises == first.proposal_id
-            await pilot.press("enter")
-            await until(pilot, lambda: not app.pending)
-            assert titles(runtime)[0] == "Sow the jitter"
-
-
-def test_words_typed_beside_a_plan_are_for_the_session_and_do_not_decide_it(clock):
-    key_policy = KeyPolicy(clock.monotonic)
-    key_policy.note_drawn(ProposalView("p-1", "action", "Plan: Accounts", "low", "d1"))
-    clock.advance(1)
-    key_policy.note_key()
-    assert key_policy.handle_enter("and mind the notes") == Send("and mind the notes")
-    assert key_policy.open is not None
-    front = ProposalView("p-2", "action", "edit a.py", "low", "d2", session="s-1")
-    key_policy.note_session("s-1", front)
-    key_policy.note_drawn(front)
-    clock.advance(1)
-    key_policy.note_key()
-    assert isinstance(key_policy.handle_enter("rather not"), Discuss)
-
-
-async def test_what_cannot_be_planned_is_told_and_the_words_come_back(planned):
-    async with planned as runtime:
-        app = CockpitApp(runtime)
-        async with app.run_test(size=WIDE) as pilot:
-            await typed(pilot, "/plan nosuch.md")
-            await until(pilot, lambda: screen_of(pilot).prompt.text == "/plan nosuch.md")
-            screen_of(pilot).prompt.put("")
-            await typed(pilot, "/plan")
-            await until(pilot, lambda: screen_of(pilot).prompt.text == "/plan")
-            assert app.pending == []
-            assert len(app._notifications) == 2
-
-
-async def test_the_palette_asks_for_the_file(planned):
-    async with planned as runtime:
-        app = CockpitApp(runtime)
-        async with app.run_test(size=WIDE) as pilot:
-            screen = await settled(pilot)
-            screen.act("plan")
-            await until(pilot, lambda: len(app.screen_stack) == 2)
-            await pilot.press(*"plan.md", "enter")
-            await until(pilot, lambda: len(app.pending) == 1)
-
-
-async def test_a_plan_is_rendered_with_all_that_it_says(planned):
-    async with planned as runtime:
-        app = CockpitApp(runtime)
-        async with app.run_test(size=WIDE) as pilot:
-            await typed(pilot, "/plan plan.md")
-            await until(pilot, lambda: len(app.pending) == 1)
-            await look(pilot)
-            drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-            assert "Shown as source" not in drawn
-            for words in ("Epic: Accounts", "Story: Tokens expire", "after #1", "calc.py"):
-                assert words in drawn
-
-
-async def test_plan(still, pictures):
-    app = CockpitApp(still)
-    still.store.write_now(lambda tx: propose(tx, PLAN, PERSON))
-    async with app.run_test(size=SIZES[0]) as pilot:
-        await pictures(pilot, show_proposal)
 
 
 MODEL_PLAN = """

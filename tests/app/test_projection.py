@@ -1,17 +1,12 @@
-"""The fold: total over any rows, indifferent to batches, and right about a real story."""
+"""The fold of a session: right about a real story."""
 
 from __future__ import annotations
 
-import itertools
 import json
 from datetime import UTC, datetime
 
 import pytest
 from app_scenes import ITEMS, Scene, to_decide
-from dice import Dice
-from examples import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from cockpit.app.projection.band_meter import with_reported_cache
 from cockpit.app.projection.conversation import Conversation
@@ -25,83 +20,12 @@ pytestmark = pytest.mark.slow
 
 NOW = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
 
-FIELDS = (
-    "message_id", "role", "text", "interrupted", "ordinal", "phase", "proposal_id", "kind",
-    "title", "risk", "revises", "expires_at", "shown_digest", "body", "decided_by", "reason",
-    "narrowed", "edited", "action_id", "type", "message", "summary", "attempt", "request_id",
-    "items", "facts", "tokens", "auto", "digest", "token_used", "token_budget", "dropped", "bands",
-    "input_tokens", "output_tokens", "cost_usd", "status", "for", "words", "policy", "model",
-    "task_type", "task_id", "wait_s", "guard", "tool", "waves_left", "operator", "from_wave",
-    "effective_waves", "bands_before", "bands_after", "rules_before", "rules_after", "verdict",
-)  # fmt: skip
-NAMES = ("m-1", "m-2", "p-1", "p-2", "a-1", "2026-01-01T12:00:00.000000Z")
-ACTIONS = tuple(str(action) for action in Action)
 
-
-def made_row(seq: int, dice: Dice) -> Row:
-    """A row of any action, or of none, with any of the fields that a fold reads."""
-    session = dice.one_of("", "s-1", "s-2")
-    detail = {
-        dice.choice(FIELDS): dice.choice(NAMES) if dice.number(0, 1) else dice.json()
-        for _ in range(dice.number(0, 8))
-    }
+def made_row(seq: int, action: str, detail: object, session: str = "s-1") -> Row:
     return Row(
-        seq, dice.one_of("2026-01-01T12:00:00.000000Z", "yesterday"), "t", session,
-        f"{session}-w1", "", "default", 3, "agent",
-        dice.text(12) if dice.number(0, 3) == 0 else dice.choice(ACTIONS), "ok", None, "",
-        json.dumps(detail), "",
+        seq, "2026-01-01T12:00:00.000000Z", "t", session, "w1", "", "default", 3, "agent", str(action),
+        "ok", None, "", json.dumps(detail), "",
     )  # fmt: skip
-
-
-def histories() -> st.SearchStrategy[list[Row]]:
-    return st.lists(st.binary(min_size=4, max_size=4), max_size=40).map(
-        lambda seeds: [made_row(seq, Dice(seed)) for seq, seed in enumerate(seeds, 1)]
-    )
-
-
-def everything(state: State) -> list[object]:
-    return [state.views(NOW, session) for session in ("", "s-1", "s-2")]
-
-
-@given(histories())
-@settings(max_examples=examples(100))
-def test_no_row_stops_the_fold(rows):
-    assert len(everything(State().fold(rows))) == 3
-
-
-@given(histories(), st.lists(st.integers(0, 40), max_size=5))
-@settings(max_examples=examples(50))
-def test_batches_do_not_matter(rows, cuts):
-    whole, parts = State().fold(rows), State()
-    edges = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})
-    for start, end in itertools.pairwise(edges):
-        parts.fold(rows[start:end])
-        everything(parts)  # looking changes nothing
-    assert repr(everything(parts)) == repr(everything(whole))
-
-
-@given(histories(), st.integers(1, 7))
-@settings(max_examples=examples(50))
-def test_what_changed_since_adds_up_to_everything(rows, step):
-    state, known, revision = State(), {}, 0
-    for start in range(0, len(rows), step):
-        state.fold(rows[start : start + step])
-        views = state.views(NOW, "s-1", since=revision)
-        known |= {turn.key: turn for turn in views.turns}
-        revision = views.revision
-    full = state.views(NOW, "s-1").turns
-    assert repr(known) == repr({turn.key: turn for turn in full})
-
-
-@given(histories())
-@settings(max_examples=examples(100))
-def test_rows_seen_twice_count_once(rows):
-    assert repr(everything(State().fold(rows))) == repr(everything(State().fold(rows + rows)))
-
-
-@pytest.fixture
-def scene(still, project):
-    return Scene(still.store, project)
 
 
 def folded(scene: Scene) -> State:
@@ -168,39 +92,18 @@ def test_only_a_proposal_of_the_followed_session_stands_in_front(scene):
 
 
 @pytest.mark.parametrize(
-    ("verdict", "said"),
+    ("verdict", "more", "said"),
     [
-        ("approved", "approved by you"),
-        ("discussed", "discussed by you"),
-        ("rejected", "rejected by you"),
-        ("expired", "expired without a decision"),
+        ("approved", {"narrowed": [ITEMS[0][0]]}, "approved by you, narrowed to 1 item"),
+        ("discussed", {}, "discussed by you"),
+        ("expired", {}, "expired without a decision"),
     ],
 )
-def test_a_decision_is_told_where_it_was_asked(scene, verdict, said):
-    scene.begin().wave("observing").ask().decide("p-context", verdict)
+def test_a_decision_is_told_where_it_was_asked(scene, verdict, more, said):
+    scene.begin().wave("observing").ask().decide("p-context", verdict, **more)
     views = folded(scene).views(NOW, scene.session_id)
     assert said in [line.right for turn in views.turns for line in turn.lines]
     assert views.queue.front is None
-
-
-def test_narrowing_is_told(scene):
-    scene.begin().wave("observing").ask()
-    scene.decide("p-context", "approved", narrowed=[ITEMS[0][0]])
-    lines = [
-        line for turn in folded(scene).views(NOW, scene.session_id).turns for line in turn.lines
-    ]
-    assert "approved by you, narrowed to 1 item" in [line.right for line in lines]
-
-
-def test_high_risk_and_unknown_risk_ask_for_a_second_key(scene):
-    scene.begin().wave("observing")
-    scene.propose("p-1", risk="high").propose("p-2", risk="low")
-    state = folded(scene)
-    keys = [
-        state.views(NOW, scene.session_id, front=front).queue.front.second_key
-        for front in ("p-1", "p-2")
-    ]
-    assert keys == [True, False]
 
 
 def test_fragments_grow_one_turn_and_its_completion_replaces_them(scene):
@@ -209,25 +112,12 @@ def test_fragments_grow_one_turn_and_its_completion_replaces_them(scene):
     live = before.views(NOW, scene.session_id).turns[-1]
     assert (live.text, live.streaming) == ("The retry ", True)
     rows = scene.store.read_now(journal.rows)
-    done = Row(
-        rows[-1].seq + 1, rows[-1].at, "", scene.session_id, "", "", "", None, "agent",
-        "message.completed", "ok", None, "",
-        json.dumps(
-            {"message_id": "m-live", "role": "agent", "text": "The retry loop.", "interrupted": True}
-        ),
-        "",
-    )  # fmt: skip
-    before.apply(done)
+    said = {"message_id": "m-live", "role": "agent", "text": "The retry loop.", "interrupted": True}
+    before.apply(made_row(rows[-1].seq + 1, "message.completed", said, scene.session_id))
     turn = before.views(NOW, scene.session_id).turns[-1]
     assert (turn.key, turn.text, turn.streaming, turn.interrupted) == (
         live.key, "The retry loop.", False, True,
     )  # fmt: skip
-
-
-def test_an_error_is_told_once(scene):
-    scene.begin().wave("observing").fail("The model cannot be reached.")
-    turns = folded(scene).views(NOW, scene.session_id).turns
-    assert [turn.text for turn in turns if turn.role == "error"] == ["The model cannot be reached."]
 
 
 def test_the_board_tells_what_waits(scene):
@@ -241,58 +131,17 @@ def test_the_board_tells_what_waits(scene):
     assert board.summary.startswith("2 sessions")
 
 
-def test_the_meter_counts_the_waves_of_an_adaptation(scene):
-    scene.begin()
-    state, left = State(), []
-    for number, detail in enumerate(({}, {"waves_left": 1}, {"waves_left": 0}, {})):
-        rows = [
-            (Action.WAVE_STARTED, {"ordinal": number, **detail}),
-            (Action.PACKET_COMPILED, {"digest": "d", "bands": [], "ordinal": number}),
-        ]
-        for action, said in rows:
-            scene.store.write_now(
-                lambda tx, action=action, said=said: tx.append_row(
-                    action, session_id=scene.session_id, body=said
-                )
-            )
-        state.fold(scene.store.read_now(journal.rows))
-        left.append(state.views(NOW, scene.session_id).meter.waves_left)
-    assert left == [None, 1, 0, None]
-
-
-def test_what_a_model_thought_is_a_folded_turn() -> None:
-    conversation = Conversation()
-    for seq, (text, kept) in enumerate((("I think.", True), ("A [masked:key].", False)), 1):
-        detail = json.dumps({"text": text, "blocks": 1, "kept": kept})
-        conversation.apply(
-            Row(
-                *(seq, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 3),
-                *("agent", str(Action.MODEL_THOUGHT), "ok", None, "", detail, ""),
-            )
-        )
-    first, second = conversation.changed()
+def test_a_thought_is_a_folded_turn_above_the_answer_that_was_streamed() -> None:
+    said = {"message_id": "m-1", "role": "agent"}
+    first, second, answer = fold_rows(
+        (Action.MODEL_THOUGHT, {"text": "I think.", "blocks": 1, "kept": True}),
+        (Action.MESSAGE_STARTED, said),
+        (Action.MODEL_THOUGHT, {"text": "A [masked:key].", "blocks": 1, "kept": False}),
+        (Action.MESSAGE_COMPLETED, {**said, "text": "Done.", "interrupted": False}),
+    ).changed()
     assert (first.role, first.text, first.folded, first.lines) == ("thought", "I think.", True, ())
     assert second.lines[0].text == "not sent back: it may hold a secret"
-
-
-def test_a_thought_stands_above_the_answer_that_was_streamed_before_it_was_whole() -> None:
-    conversation = Conversation()
-    said = {"message_id": "m-1", "role": "agent"}
-    rows = (
-        (Action.MESSAGE_STARTED, said),
-        (Action.MODEL_THOUGHT, {"text": "I think.", "blocks": 1, "kept": True}),
-        (Action.MESSAGE_COMPLETED, {**said, "text": "Done.", "interrupted": False}),
-    )
-    for seq, (action, detail) in enumerate(rows, 1):
-        conversation.apply(
-            Row(
-                *(seq, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 3),
-                *("agent", str(action), "ok", None, "", json.dumps(detail), ""),
-            )
-        )
-    thought, answer = conversation.changed()
-    assert (thought.role, answer.role, answer.text) == ("thought", "agent", "Done.")
-    assert thought.before == answer.key
+    assert (second.before, answer.text) == (answer.key, "Done.")
 
 
 def test_the_meter_says_what_cached_new_and_stale_tokens_cost() -> None:
@@ -303,10 +152,7 @@ def test_the_meter_says_what_cached_new_and_stale_tokens_cost() -> None:
         ({"input_usd": 0.84, "cached_usd": 0.04}, ("$0.04", "$0.80", "$0.14")),
     ):
         detail = {"model": "openai:gpt-6", "stop": "end", **spent, **priced}
-        row = Row(
-            *(1, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 3),
-            *("agent", str(Action.MODEL_COMPLETED), "ok", None, "", json.dumps(detail), ""),
-        )
+        row = made_row(1, Action.MODEL_COMPLETED, detail)
         assert with_reported_cache(view, row).cache == CacheView(
             4_000, 8_000, 5_000, "$0.90", costs
         )
@@ -335,10 +181,7 @@ def test_a_call_is_paid_by_the_bands_whose_tokens_were_sent() -> None:
     session = OpenSession("s-1")
     story = [packet(1, 16_000, 1), spent(20_000, 0), packet(2, 36_000, 1), spent(40_000, 20_000)]
     for seq, (action, detail) in enumerate(story, 1):
-        session.apply(
-            Row(seq, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 1,
-                "agent", action, "ok", None, "", json.dumps(detail), "")
-        )  # fmt: skip
+        session.apply(made_row(seq, action, detail))
     # What was cached is shared by what each band had before; what is new is the situational band's.
     assert [(band.name, band.cost) for band in session.meter.bands] == [
         ("identity", "≈$0.04"),
@@ -353,10 +196,7 @@ def test_a_call_is_paid_by_the_bands_whose_tokens_were_sent() -> None:
 def fold_rows(*rows: tuple[str, dict[str, object]]) -> Conversation:
     talk = Conversation()
     for seq, (action, detail) in enumerate(rows, 1):
-        talk.apply(
-            Row(seq, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 1, "agent",
-                action, "ok", None, "", json.dumps(detail), "")
-        )  # fmt: skip
+        talk.apply(made_row(seq, action, detail))
     return talk
 
 

@@ -79,29 +79,3 @@ def test_pastes_and_legacy_keys_send_and_approve_nothing(project, env):
     with Store.open(place.database) as store:
         listed = store.read_now(sessions.select_recent)
     assert [session.words for session in listed] == ["look at it"]
-
-
-def test_what_was_sent_is_searched_after_a_restart(project, env):
-    place = locate_project(project)
-    with Terminal(cwd=project, env=env) as terminal:
-        at = terminal.until("ype a task:")
-        terminal.press(b"look at the walls\r")
-        terminal.until("risk low", after=at)
-        terminal.press(b"kept for later\x13")
-        terminal.until("put aside", after=at)
-        assert Draft(place).load_stash() == ["kept for later"]
-    with Terminal(cwd=project, env=env) as terminal:
-        terminal.until("in other sessions")
-        terminal.press(b"\x12wal")
-        terminal.press(b"\r")
-        wait_for_draft(terminal, place, "look at the walls")
-        terminal.press(b"\x15\x13")
-        wait_for_draft(terminal, place, "kept for later")
-
-
-def test_before_a_session_shift_tab_keeps_the_focus_in_the_prompt(project, env):
-    place = locate_project(project)
-    with Terminal(cwd=project, env=env) as terminal:
-        terminal.until("ype a task:")
-        terminal.press(b"\x1b[Z" + b"Dnrq and words")
-        wait_for_draft(terminal, place, "Dnrq and words")

@@ -2,61 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import pytest
-from app_scenes import Scene
-from app_world import look, until
+from app_scenes import BEFORE, ITEMS, Scene
+from app_world import look, on_screen, settled, text_of, until
+from permission_scenes import Agents
 from textual.containers import VerticalScroll
 
-from cockpit.app.application import CockpitApp
+from cockpit.app.actions.registry import ACTIONS
 from cockpit.store.sessions import proposals
 
 EMPTY: dict[str, dict[str, Any]] = {
     "nothing": {},
-    "spaces": {"body": " \n\t\n"},
     "no visible character": {"body": "\u200b\u2060"},
     "only signs": {"body": "#\n\n-\n\n> \n"},
     "an empty fence": {"body": "```\n```\n"},
-    "an empty file": {"diffs": [("a.py", None, "")], "title": "create a.py (+0 −0)"},
     "no change": {"diffs": [("a.py", "a\n", "a\n")], "title": "edit a.py (+0 −0)"},
     "the title has every field": {"fields": [("argv", "make")], "title": "run make"},
 }
 
 
-def drawn(screen) -> str:
-    return "\n".join(strip.text for strip in screen._compositor.render_strips())
+async def test_what_has_nothing_to_show_says_so_and_is_approved(still, project):
+    async with on_screen(still, size=(80, 24)) as (pilot, app, screen):
+        for shape, more in EMPTY.items():
+            scene = (
+                Scene(still.store, project).begin(shape).wave("observing").propose(shape, **more)
+            )
+            app.attach(scene.session_id)
+            await look(pilot)
+            if shape in ("nothing", "the title has every field"):
+                assert "Nothing more to show" in text_of(app)
+            assert screen.key_policy.is_armed, text_of(app)
+            await pilot.press("enter")
+            await until(pilot, lambda shape=shape: find_status(still, shape) == "approved")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
-@pytest.mark.parametrize("shape", EMPTY)
-async def test_what_has_nothing_to_show_says_so_and_is_approved(still, project, shape, size):
-    scene = Scene(still.store, project).begin().wave("observing")
-    scene.propose("p-1", **EMPTY[shape])
-    app = CockpitApp(still)
-    async with app.run_test(size=size) as pilot:
-        app.attach(scene.session_id)
-        screen = await look(pilot)
-        if shape in ("nothing", "spaces", "the title has every field"):
-            assert "Nothing more to show" in drawn(screen)
-        assert screen.key_policy.is_armed, drawn(screen)
-        await pilot.press("enter")
-        await until(
-            pilot,
-            lambda: still.store.read_now(lambda c: proposals.load(c, "p-1")).status == "approved",
-        )
+def find_status(still, proposal_id: str) -> str:
+    return still.store.read_now(lambda c: proposals.load(c, proposal_id)).status
 
 
 async def test_page_down_in_the_prompt_reads_a_proposal_on(still, project):
     scene = Scene(still.store, project).begin().wave("observing")
-    scene.propose("p-1", body="\n\n".join(f"word{place}" for place in range(150)))
-    app = CockpitApp(still)
-    async with app.run_test(size=(100, 30)) as pilot:
-        app.attach(scene.session_id)
-        screen = await look(pilot)
+    scene.propose("p-1", body="\n\n".join(f"word{place}" for place in range(60)))
+    async with on_screen(still, scene.session_id, size=(100, 30), ready=look) as (pilot, _, screen):
         scroll = screen.panes.proposals.query_one("#proposal-scroll", VerticalScroll)
         assert not screen.key_policy.is_read
-        for _ in range(150):
+        for _ in range(60):
             if screen.key_policy.is_read:
                 break
             assert screen.pane == "prompt"
@@ -69,35 +61,57 @@ async def test_page_down_in_the_prompt_reads_a_proposal_on(still, project):
         await until(pilot, lambda: scroll.scroll_offset.y < scroll.max_scroll_y)
 
 
-@pytest.mark.parametrize(
-    ("title", "fields", "diffs", "once"),
-    [
-        (
-            "edit src/http/retry.py (+1 −1)",
-            [("path", "src/http/retry.py"), ("lines", "+1 −1")],
-            [("src/http/retry.py", "a\n", "b\n")],
-            ["src/http/retry.py", "+1 −1"],
-        ),
-        ("edit a file", [("path", "src/x.py")], [("src/x.py", "a\n", "b\n")], ["src/x.py", "+1"]),
-        (
-            "run make check-everything",
-            [("argv", "make check-everything"), ("cwd", ".")],
-            [],
-            ["make check-everything"],
-        ),
-    ],
-)
-async def test_a_path_or_request_stands_once(still, project, title, fields, diffs, once):
-    scene = Scene(still.store, project).begin().wave("observing")
-    scene.propose("p-1", title=title, fields=fields, diffs=diffs)
-    app = CockpitApp(still)
-    async with app.run_test(size=(160, 45)) as pilot:
-        app.attach(scene.session_id)
-        screen = await look(pilot)
-        panel = screen.panes.proposals.region
-        shown = "\n".join(
-            strip.text[panel.x : panel.right]
-            for strip in screen._compositor.render_strips()[panel.y : panel.bottom]
-        )
-        for words in once:
-            assert shown.count(words) == 1, shown
+TWO_PLACES = f"# the start\n{BEFORE}# the end\n"
+
+
+def begin(store, root, kind: str, propose: Callable[[Scene, str], object] | None) -> str:
+    """Begin a session with a proposal of a kind; without ``propose`` it is an agent's permission."""
+    if propose is None:
+        agents = Agents(store, root)
+        session_id = agents.begin("claude", kind)
+        agents.ask(session_id, kind, getattr(agents, kind)())
+        return session_id
+    scene = Scene(store, root).begin(kind).wave("observing")
+    propose(scene, kind)
+    return scene.session_id
+
+
+OPTIONAL = ("narrow", "edit", "always", "hunks", "whole_change")
+KINDS: dict[str, tuple[Callable[[Scene, str], object] | None, set[str]]] = {
+    "context": (lambda s, name: s.ask(name), {"narrow"}),
+    "context of one item": (lambda s, name: s.ask(name, items=ITEMS[:1]), set()),
+    "edit in one place": (lambda s, name: s.edit(name), {"edit", "whole_change"}),
+    "edit in two places": (
+        lambda s, name: s.propose(name, diffs=[("a.py", BEFORE, TWO_PLACES)]),
+        {"edit", "whole_change", "hunks"},
+    ),
+    "run": (lambda s, name: s.propose(name, kind="run", fields=[("argv", "make")]), {"edit"}),
+    "profile": (lambda s, name: s.shift_attention(name), set()),
+    "edit": (None, {"always", "edit", "whole_change"}),
+    "command": (None, {"always", "edit"}),
+    "questions": (None, set()),
+}
+
+
+async def test_keys_are_offered_where_they_do_something(still, project):
+    sessions = {kind: begin(still.store, project, kind, how) for kind, (how, _) in KINDS.items()}
+    async with on_screen(still, size=(160, 45)) as (pilot, app, screen):
+        for kind, (_, works) in KINDS.items():
+            app.attach(sessions[kind])
+            await look(pilot)
+            screen.panes.proposals.focus()
+            await settled(pilot)
+            valid = {each.id for _, each in screen.pressable()}
+            assert valid & set(OPTIONAL) == works, kind
+            shown = {hint.press for hint in screen.panes.proposals.hints}
+            for action in ACTIONS:
+                if action.id in OPTIONAL and action.id not in works:
+                    assert action.press not in shown or not action.press, kind
+            for key, opened in (("a", "always"), ("v", "whole_change"), ("n", "narrow")):
+                await pilot.press(key)
+                has_opened = app.screen is not screen or screen.panes.proposals.narrowing
+                assert has_opened == (opened in works), (kind, key)
+                if has_opened:
+                    await pilot.press("escape")
+                    await look(pilot)
+                    screen.panes.proposals.focus()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from app_scenes import ITEMS, Scene
-from app_world import SIZES, screen_of, settled, until
+from app_world import on_screen, screen_of, settled, text_of, until
 from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.screens.lists import proposals_screen
 from cockpit.app.screens.lists.proposals_screen import ProposalsScreen
 from cockpit.loop.runtime_settings import TrustSettings
-from cockpit.loop.views.proposal_listing import list_proposals, read_history
+from cockpit.loop.views.proposal_listing import read_history
 from cockpit.store.sessions import proposals
 from cockpit.store.trust import trust_rules
 
@@ -28,10 +25,6 @@ def world(still, project) -> TrustWorld:
     settings = replace(still.engine.settings, trust=SMALL)
     still.engine = replace(still.engine, settings=settings)
     return TrustWorld(still.store, project, settings, count=500)
-
-
-def text(pilot) -> str:
-    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
 
 
 def waiting(world: TrustWorld) -> dict[str, list[str]]:
@@ -53,18 +46,6 @@ def status(world: TrustWorld, proposal_id: str) -> str:
     return world.store.read_now(lambda c: proposals.load(c, proposal_id)).status
 
 
-def test_equal_are_low_risk_requests_of_one_shape(world) -> None:
-    asked = waiting(world)
-    listed = world.store.read_now(
-        lambda c: list_proposals(c, world.store.clock, world.settings, decided=False)
-    )
-    groups = {row.proposal.proposal_id: [each.proposal_id for each in row.equal] for row in listed}
-    assert [groups[each] for each in asked["tests"]] == [asked["tests"]] * 2
-    assert groups[asked["other"][0]] == asked["other"]
-    assert groups[asked["risky"][0]] == groups[asked["run"][0]] == []
-    assert not any(row.rules for row in listed), "nothing was approved often enough"
-
-
 def test_revisions_say_what_changed_and_who_changed_it(still, project) -> None:
     scene = Scene(still.store, project).begin().wave("observing").ask("p-1")
     scene.decide("p-1", "discussed", reason="only the client").ask(
@@ -78,17 +59,15 @@ def test_revisions_say_what_changed_and_who_changed_it(still, project) -> None:
     assert not any(line.startswith("+file") for line in earlier.changes)
 
 
-async def test_all_that_waits_in_one_list(still, world) -> None:
+async def test_all_that_waits_in_one_list(still, world, picture) -> None:
     world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
     asked = waiting(world)
-    app = CockpitApp(still)
-    async with app.run_test(size=(150, 44)) as pilot:
-        await settled(pilot)
+    async with on_screen(still, size=(150, 44)) as (pilot, app, _):
         screen_of(pilot).act("requests")
         await until(pilot, lambda: isinstance(app.screen, ProposalsScreen))
         screen = app.screen
         await until(pilot, lambda: len(screen.body.rows) == 5)
-        assert "5 proposals of 2 sessions" in text(pilot)
+        assert "5 proposals of 2 sessions" in text_of(app)
         first = asked["tests"][0]
 
         await pilot.press("slash", *"risk:low kind:context")
@@ -98,13 +77,14 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         still.store.clock.advance(601)
         await pilot.press("escape", "slash", *"older:10m")
         await until(pilot, lambda: len(screen.body.rows) == 5)
-        assert "low risk · 10m" in text(pilot)
+        assert "low risk · 10m" in text_of(app)
         await pilot.press("escape", "g")
 
         await until(pilot, lambda: screen.row.proposal.proposal_id == first)
         await until(pilot, lambda: "equal" in screen.verbs(screen.row))
         await pilot.press("b")
-        await until(pilot, lambda: "approves all 2 that are shown below" in text(pilot))
+        await until(pilot, lambda: "approves all 2 that are shown below" in text_of(app))
+        await picture(pilot, "equal")
         drawn = screen._detail.plain
         assert "file:tests/a.py" in drawn
         assert "file:tests/b.py" in drawn
@@ -113,7 +93,7 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         await pilot.press("y")  # it was about two
         await until(pilot, lambda: "equal" in screen.verbs(screen.row))
         await pilot.press("b")
-        await until(pilot, lambda: "approves all 3 that are shown below" in text(pilot))
+        await until(pilot, lambda: "approves all 3 that are shown below" in text_of(app))
         assert status(world, first) == "pending"
         await pilot.press("y")
         await until(
@@ -129,7 +109,7 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         assert screen.row.rules == tuple(world.offers())
         await until(pilot, lambda: "always" in screen.verbs(screen.row))
         await pilot.press("a")
-        await until(pilot, lambda: "lets such requests pass from now on: read file" in text(pilot))
+        await until(pilot, lambda: "lets such requests pass from now on: read file" in text_of(app))
         rule = screen.row.rules[0]
         await pilot.press("y")
         await until(pilot, lambda: status(world, new) == "approved")
@@ -148,41 +128,6 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         await until(pilot, lambda: len(app.screen_stack) == 1)
         assert app.session_id == asked["sessions"][1]
         assert screen_of(pilot).front_id == asked["run"][0]
-
-
-async def test_equal_ones_are_approved_only_once_their_texts_are_drawn(
-    still, world, monkeypatch
-) -> None:
-    asked = waiting(world)
-    may_read = threading.Event()
-    draw = proposals_screen._draw_texts
-    monkeypatch.setattr(
-        proposals_screen, "_draw_texts", lambda rows: may_read.wait(60) and draw(rows)
-    )
-    app = CockpitApp(still)
-    async with app.run_test(size=(150, 44)) as pilot:
-        await settled(pilot)
-        await pilot.press("alt+q")
-        await until(pilot, lambda: isinstance(app.screen, ProposalsScreen) and app.screen.rows)
-        screen = app.screen
-        await until(pilot, lambda: "Reading what it asks for" in screen._detail.plain)
-        assert set(screen.verbs(screen.row)) == {"open"}
-        await pilot.press("b")
-        assert not screen.asks("equal")
-        may_read.set()
-        await until(pilot, lambda: "file:tests/a.py" in screen._detail.plain)
-        assert "equal" in screen.verbs(screen.row)
-        assert {status(world, each) for each in asked["tests"]} == {"pending"}
-
-
-def test_more_proposals_are_listed_than_a_screen_has_rows(still, world) -> None:
-    session = world.begin(policy="ask")
-    for number in range(230):
-        world.read(session, f"file:tests/test_{number}.py", risk="medium")
-    listed = world.store.read_now(
-        lambda c: list_proposals(c, world.store.clock, world.settings, decided=False)
-    )
-    assert len(listed) == 230
 
 
 async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) -> None:
@@ -215,7 +160,7 @@ async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) ->
                 pilot, lambda name=name: screen.row and screen.row.proposal.proposal_id == name
             )
             words = "you: “no”" if name == rejected else "you: “why?”"
-            await until(pilot, lambda words=words: words in text(pilot))
+            await until(pilot, lambda words=words: words in text_of(app))
             await pilot.press("r")
             await until(pilot, lambda name=name: sent and name in sent[-1][0])
             assert sent[-1][0].startswith("Please propose this again, as it was: ")
@@ -229,17 +174,3 @@ async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) ->
         assert len(sent) == 2
         await pilot.press("h")
         await until(pilot, lambda: {row.proposal.proposal_id for row in screen.rows} == shown_ids)
-
-
-async def test_picture(still, world, pictures) -> None:
-    world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
-    waiting(world)
-    app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        await settled(pilot)
-        screen_of(pilot).act("requests")
-        await until(pilot, lambda: isinstance(app.screen, ProposalsScreen))
-        await until(pilot, lambda: len(app.screen.body.rows) == 5)
-        await pilot.press("b")
-        await until(pilot, lambda: app.screen.asks("equal"))
-        await pictures(pilot, settled)

@@ -91,27 +91,6 @@ async def test_each_request_is_announced_once_whoever_sees_it_first(tmp_path):
         assert b"api" in sent
 
 
-async def test_a_screen_without_a_channel_takes_it_from_no_other(tmp_path):
-    """The screen in a remote shell sees the request first; the one on the desktop can show it."""
-    problems: list[str] = []
-    program = tmp_path / "notify-send"
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {tmp_path}/shown\n')
-    program.chmod(0o755)
-    async with receiving() as hook:
-        far = NotifySettings(desktop=True, ntfy=hook.address)
-        near = NotifySettings(desktop=True, webhook=hook.address, ntfy=hook.address)
-        search = f"{tmp_path}:/usr/bin:/bin"
-        for settings, more in ((far, {}), (near, {"DISPLAY": ":0"})):
-            screen = Notifier(settings, problems.append, environment={"PATH": search, **more})
-            screen.notify("api-1/p-1", REQUEST)
-            await screen.close()
-    assert "--urgency=critical" in (tmp_path / "shown").read_text()
-    assert len(hook.bodies) == 2, "one for each address"
-    assert problems == [
-        "This screen cannot notify the desktop: there is no `notify-send`, or no desktop."
-    ]
-
-
 @pytest.mark.parametrize(
     ("status", "words"), [(500, "answered 500"), (302, "answered 302"), (0, "was not reached")]
 )
@@ -130,36 +109,6 @@ async def test_a_failure_is_told_once_a_minute_and_names_no_address(status, word
     assert len(hook.bodies) == (3 if status else 0), (
         "no redirect is followed, no request sent again"
     )
-
-
-@pytest.mark.parametrize("address", ["ftp://host/x", "/etc/passwd", "http://[", "https://"])
-async def test_an_address_that_is_none_is_told(address):
-    problems: list[str] = []
-    notifier = Notifier(NotifySettings(ntfy=address), problems.append)
-    notifier.notify("p-1", REQUEST)
-    await notifier.close()
-    assert len(problems) == 1
-    assert problems[0].startswith("[notify] ntfy")
-
-
-async def test_a_state_folder_that_takes_no_mark_is_told(user_state):
-    user_state.write_text("a file")
-    problems: list[str] = []
-    notifier = Notifier(NotifySettings(webhook="http://127.0.0.1:1/"), problems.append)
-    notifier.notify("p-1", REQUEST)
-    await notifier.close()
-    assert len(problems) == 1
-
-
-async def test_marks_do_not_pile_up(user_state, monkeypatch):
-    from cockpit.app.all_projects import request_notices
-
-    monkeypatch.setattr(request_notices, "_MOST_MARKS", 10)
-    notifier = Notifier(NotifySettings(webhook="http://127.0.0.1:1/"))
-    for number in range(30):
-        notifier.notify(f"p-{number}", REQUEST)
-    await notifier.close()
-    assert len(list((user_state / request_notices.FOLDER).iterdir())) <= 10
 
 
 def test_no_project_chooses_where_requests_are_sent(tmp_path):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from app_world import SIZES, calm, drawn, settled, until
+from app_world import calm, drawn, on_screen, settled, until
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.rewind_view import RewindView
 from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.screens.lists.sessions_screen import SessionsScreen
 from cockpit.decide.choose_model import ModelSettings
-from cockpit.loop.rewind.plan_rewind import FileBack, RewindPlan
 from cockpit.loop.runtime import Runtime
 
 pytestmark = pytest.mark.slow
@@ -77,10 +75,7 @@ async def test_back_with_files_and_forward_again(still, project, tmp_path):
     assert (await Runtime.run(still, source)).status == "completed"
     fixed = (project / "calc.py").read_text()
     assert fixed != original
-    app = CockpitApp(still)
-    async with app.run_test(size=(120, 36)) as pilot:
-        app.attach(source)
-        await settled(pilot)
+    async with on_screen(still, source, size=(120, 36)) as (pilot, app, _):
         await pilot.press("escape")
         await until(pilot, lambda: "esc again goes back" in text(pilot))
         await pilot.press("escape")
@@ -128,21 +123,3 @@ async def test_back_with_files_and_forward_again(still, project, tmp_path):
         await pilot.press("enter")
         await until(pilot, lambda: app.session_id not in ("", source, gone_back))
         assert (project / "calc.py").read_text() == fixed, "a fork leaves files alone"
-
-
-async def test_picture(still, project, pictures):
-    files = (
-        FileBack("src/http/retry.py", "x", b"before"),
-        FileBack("tests/test_retry.py", "x", None),
-    )
-    stays = (
-        "run pytest -q: what a command did is not undone.",
-        "commit “Reset the backoff”: what a commit did is not undone.",
-        "src/http/client.py: it changed since the session wrote it, and stays as it is.",
-    )
-
-    app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        await settled(pilot)
-        await app.open_screen(RewindView(RewindPlan("s-1", 4, project, files, stays)))
-        await pictures(pilot)

@@ -10,12 +10,14 @@ from app_world import calm, settled, until
 from textual import events
 
 from cockpit.app.application import CockpitApp
+from cockpit.app.deferred_engine import DeferredEngine
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.starting_screen import StartingScreen
 from cockpit.core.errors import CockpitError
+from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import proposals
 
-SIZES = ((150, 42), (120, 34), (101, 25), (100, 24), (99, 30), (80, 24), (250, 60))
+SIZES = ((150, 42), (100, 24), (99, 30), (80, 24), (250, 60))
 FRAMES = "╭╮╰╯│─"
 
 
@@ -108,10 +110,9 @@ async def test_ctrl_c_before_the_prompt_leaves(still):
     assert app.return_code == 130
 
 
-@pytest.mark.parametrize("error", [CockpitError("The store is broken."), ValueError("a defect")])
-async def test_an_engine_that_does_not_open_ends_the_screen(still, error):
+async def test_an_engine_that_does_not_open_ends_the_screen(still):
     opening = Opening(still)
-    opening.error = error
+    opening.error = error = CockpitError("The store is broken.")
     opening.may_open.set()
     app = CockpitApp(open_engine=opening)
     async with app.run_test(size=SIZES[0]) as pilot:
@@ -119,21 +120,27 @@ async def test_an_engine_that_does_not_open_ends_the_screen(still, error):
     assert app.fatal_error is error
 
 
-async def test_a_state_that_takes_long_is_shown_when_it_is_there(still, monkeypatch):
-    may_read = asyncio.Event()
-    read = still.store.read
+async def test_what_is_asked_too_early_waits_for_the_engine(still: Runtime) -> None:
+    late = DeferredEngine(still.store, still.place)
+    early = asyncio.create_task(late.engine.complete("/", "/re"))
+    await asyncio.sleep(0)
+    assert not early.done()
 
-    async def slow(*values):
-        await may_read.wait()
-        return await read(*values)
+    async def opened() -> Runtime:
+        return still
 
-    monkeypatch.setattr(still.store, "read", slow)
-    opening = Opening(still)
-    opening.may_open.set()
-    app = CockpitApp(open_engine=opening)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, CockpitScreen))
-        assert not app.feed.ready
-        await pilot.press("x")
-        may_read.set()
-        await until(pilot, lambda: app.feed.ready and app.main.prompt.text == "x")
+    assert await late.open(opened()) is still
+    assert await early == await still.complete("/", "/re") != []
+
+
+async def test_an_engine_that_does_not_open_is_told_to_all_who_ask(still: Runtime) -> None:
+    late = DeferredEngine(still.store, still.place)
+    early = asyncio.create_task(late.engine.complete("/", ""))
+
+    async def opened() -> Runtime:
+        raise CockpitError("A task type of this repository cannot be read.")
+
+    with pytest.raises(CockpitError, match="task type"):
+        await late.open(opened())
+    with pytest.raises(CockpitError, match="task type"):
+        await early

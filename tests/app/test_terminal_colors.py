@@ -21,9 +21,8 @@ def env(tmp_path):
     }
 
 
-@pytest.mark.parametrize("term", ["xterm", "linux", "screen"])
-def test_sixteen_colours_have_a_theme_of_their_own(project, env, term):
-    with Terminal(cwd=project, env={**env, "TERM": term}) as terminal:
+def test_sixteen_colours_have_a_theme_of_their_own(project, env):
+    with Terminal(cwd=project, env={**env, "TERM": "linux"}) as terminal:
         terminal.until("ype a task:")
         terminal.press(b"\x04")
         assert terminal.ends() == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import SIZES, look, screen_of, settled, show_proposal, until
+from app_world import look, on_screen, screen_of, settled, until
 from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 
@@ -110,10 +110,7 @@ def is_approved(still) -> bool:
 
 async def test_a_short_card_shows_all_that_is_posted_and_takes_one_key(still, world) -> None:
     scene = card(still, accepted(world))
-    app = CockpitApp(still)
-    async with app.run_test(size=(160, 45)) as pilot:
-        app.attach(scene.session_id)
-        await look(pilot)
+    async with on_screen(still, scene.session_id, size=(160, 45), ready=look) as (pilot, app, _):
         assert not app.main.queue.front.second_key
         panel = app.main.panes.proposals
         panel.focus()
@@ -130,73 +127,25 @@ async def test_a_short_card_shows_all_that_is_posted_and_takes_one_key(still, wo
         await until(pilot, lambda: is_approved(still))
 
 
-async def test_a_card_that_is_out_of_view_is_read_to_its_end_first(still, world) -> None:
-    """A post whose end is below the pane is not approved by one Enter until it was scrolled to."""
-    body = (
-        "LGTM.\n"
-        + "\n".join(f"\n- remark {number}" for number in range(8))
-        + "\n\nand delete it all"
-    )
-    scene = card(still, accepted(world), body)
-    app = CockpitApp(still)
-    async with app.run_test(size=(100, 16)) as pilot:
-        app.attach(scene.session_id)
-        app.main.panes.turn_to("proposals")
-        await look(pilot)
-        panel = app.main.panes.proposals
-        scroll = panel.query_one("#proposal-scroll")
-        await until(pilot, lambda: scroll.max_scroll_y > 0)
-        panel.focus()
-        await look(pilot)
-        for _ in range(40):
-            if app.main.key_policy.is_read:
-                break
-            before = scroll.scroll_offset.y
-            await pilot.press("enter")
-            await look(pilot)
-            assert scroll.scroll_offset.y > before
-        assert not is_approved(still)
-        assert scroll.scroll_offset.y == scroll.max_scroll_y
-        await look(pilot)
-        await pilot.press("enter")
-        await until(pilot, lambda: is_approved(still))
-
-
-@pytest.mark.parametrize("when", ["before", "while"])
-async def test_a_card_ends_with_its_rule(still, world, when) -> None:
+async def test_a_card_ends_with_its_rule(still, world) -> None:
     """A rule that is suspended while its card waits gives the card its second key back."""
     rule_id = accepted(world)
     scene = card(still, rule_id)
-    if when == "before":
+    async with on_screen(still, scene.session_id, size=(120, 36), ready=look) as (pilot, app, _):
+        assert not app.main.queue.front.second_key
         world.suspend(rule_id)
-    app = CockpitApp(still)
-    async with app.run_test(size=(120, 36)) as pilot:
-        app.attach(scene.session_id)
-        await look(pilot)
-        if when == "while":
-            assert not app.main.queue.front.second_key
-            world.suspend(rule_id)
-            await until(pilot, lambda: app.main.queue.front.second_key)
-        assert app.main.queue.front.second_key
+        await until(pilot, lambda: app.main.queue.front.second_key)
         await look(pilot)
         await pilot.press("enter")
         await settled(pilot)
         assert not is_approved(still)
 
 
-async def test_picture_of_the_rules(still, world, pictures) -> None:
+async def test_picture_of_the_rules(still, world, picture) -> None:
     world.accept(world.offers()[0])
     world.read(world.begin(), "file:tests/test_z.py")
     world.run(world.begin(), "pytest", "-q", "tests/test_z.py")
     app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
+    async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
-        await pictures(pilot, settled)
-
-
-async def test_picture_of_a_short_card(still, world, pictures) -> None:
-    scene = card(still, accepted(world))
-    app = CockpitApp(still)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        app.attach(scene.session_id)
-        await pictures(pilot, show_proposal)
+        await picture(pilot, "rules")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from app_git import git
 from app_scenes import Scene
-from app_world import settled, until
+from app_world import on_screen, settled, until
 
-from cockpit.app.application import CockpitApp
 from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.welcome_facts import suggest_review
 from cockpit.backlog import service
@@ -59,61 +57,33 @@ def test_sessions_stand_in_place_of_the_words():
     shown = text(build_welcome("anthropic:x", (), LAST, 2))
     assert "2 proposals wait" in shown and "1 session" in shown
     assert "one round of a task" not in shown
-
-
-def test_foreign_text_is_clean():
     assert "\x1b" not in text(build_welcome("script:\x1b[2J", ("\x1b]0;x\x07",), LAST, 0))
-
-
-@pytest.mark.parametrize("width", [12, 30, 44, 76, 120])
-def test_every_line_fits(width):
-    rows = build_welcome("offline rules", ("Claude Code",), LAST, 1)
-    assert all(
-        piece.cell_length <= max(width, 18) for row in rows for piece in wrap_row(row, width)
-    )
-
-
-@pytest.mark.parametrize("review", ["", "main..HEAD", "topic", "HEAD~1..HEAD"])
-def test_it_suggests_a_review_that_exists_here(review):
-    shown = text(build_welcome("anthropic:x", (), NOTHING, 0, review=review))
-    assert (f"/review {review}" in shown) == bool(review)
-    assert shown.count("/review") == bool(review)
-
-
-@pytest.mark.parametrize("review", ["", None, "HEAD~1..HEAD"])
-@pytest.mark.parametrize("agents", [(), ("Codex",)])
-@pytest.mark.parametrize("model", ["offline rules", "anthropic:x"])
-@pytest.mark.parametrize("agent", [None, AgentEntry("claude", "Claude Code", True, True)])
-def test_it_names_three_things_to_try(review, agents, model, agent):
-    shown = text(build_welcome(model, agents, NOTHING, 0, agent, review=review)).splitlines()
-    first = next(place for place, row in enumerate(shown) if row.startswith("Try"))
-    assert [bool(row.strip()) for row in shown[first : first + 4]] == [True, True, True, False]
 
 
 async def test_a_model_that_cannot_be_used_is_said_in_clear_words(opened, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     for name, says in [("nobody:none", "not a model's name"), ("anthropic:x", "ANTHROPIC_API_KEY")]:
-        async with opened(SystemClock(), model=ModelSettings(model=name)) as runtime:
-            app = CockpitApp(runtime)
-            async with app.run_test(size=(160, 40)) as pilot:
-                screen = await settled(pilot)
-                drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
-                assert "cannot be used" in drawn and says in drawn
-                assert "none installed" in drawn, "the agents are said all the same"
-                screen.prompt.put("explain calc.py")
-                await pilot.pause()
-                await pilot.press("enter")
-                await until(pilot, lambda app=app: app._notifications)
-                notes = " ".join(str(note.message) for note in app._notifications)
-                assert says in notes and "Internal" not in notes
-                await until(pilot, lambda screen=screen: screen.prompt.text == "explain calc.py")
-                screen.prompt.put("/model offline")
-                await pilot.pause()
-                await pilot.press("enter")
-                await until(pilot, lambda app=app: app.welcome.model == "offline")
-                await settled(pilot)
-                drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
-                assert "cannot be used" not in drawn
+        async with (
+            opened(SystemClock(), model=ModelSettings(model=name)) as runtime,
+            on_screen(runtime, size=(160, 40)) as (pilot, app, screen),
+        ):
+            drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
+            assert "cannot be used" in drawn and says in drawn
+            assert "none installed" in drawn, "the agents are said all the same"
+            screen.prompt.put("explain calc.py")
+            await pilot.pause()
+            await pilot.press("enter")
+            await until(pilot, lambda app=app: app._notifications)
+            notes = " ".join(str(note.message) for note in app._notifications)
+            assert says in notes and "Internal" not in notes
+            await until(pilot, lambda screen=screen: screen.prompt.text == "explain calc.py")
+            screen.prompt.put("/model offline")
+            await pilot.pause()
+            await pilot.press("enter")
+            await until(pilot, lambda app=app: app.welcome.model == "offline")
+            await settled(pilot)
+            drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
+            assert "cannot be used" not in drawn
 
 
 async def test_it_tells_what_happened_since_the_screen_was_open_last(still, project):
@@ -122,31 +92,20 @@ async def test_it_tells_what_happened_since_the_screen_was_open_last(still, proj
         still.store.write_now(lambda tx, t=t: service.create_task(tx, t, by="person"))
         for t in ("a", "b")
     ]
-    app = CockpitApp(still)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settled(pilot)
+    async with on_screen(still, size=(120, 40)) as (pilot, app, _):
         assert app.welcome.since == "", "nobody was here before"
     still.store.write_now(lambda tx: service.set_status(tx, tasks[0].task_id, "done", by="agent"))
     still.store.write_now(lambda tx: service.block(tx, tasks[1].task_id, "no key", by="agent"))
     scene.fail("no answer").ask("p-1")
-    app = CockpitApp(still)
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen = await settled(pilot)
+    async with on_screen(still, size=(120, 40)) as (pilot, app, screen):
         await until(pilot, lambda: app.welcome.since)
         assert (
             app.welcome.since == "1 session failed · 1 task done, 1 task blocked · 1 proposal made"
         )
         drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
         assert "you were here last: 1 session failed" in drawn
-    app = CockpitApp(still)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settled(pilot)
+    async with on_screen(still, size=(120, 40)) as (_, app, _):
         assert app.welcome.since == ""
-
-
-def test_without_commits_no_review_is_suggested():
-    shown = text(build_welcome("offline", (), NOTHING, 0, review=""))
-    assert "no commits here" in shown and "/review" not in shown and "/help" in shown
 
 
 @pytest.mark.parametrize(
@@ -155,8 +114,6 @@ def test_without_commits_no_review_is_suggested():
         ("main:1", "main", "HEAD~1..HEAD"),
         ("main:1 fix:2", "fix", "main..HEAD"),
         ("main:1 fix:1", "fix", "HEAD~1..HEAD"),
-        ("master:1 fix:2", "fix", "master..HEAD"),
-        ("trunk:1", "trunk", "HEAD~1..HEAD"),
         ("", "main", ""),
     ],
 )
@@ -170,11 +127,3 @@ def test_the_range_that_is_suggested_can_be_reviewed(tmp_path, branches, head, s
         (folder / "refs" / "heads" / branch).write_text(f"{digit * 40}\n")
     assert suggest_review(tmp_path) == suggests
     assert suggest_review(tmp_path / "none") == ""
-
-
-def test_a_single_commit_is_no_range(project):
-    assert suggest_review(project) is None
-    git(project, "commit", "--allow-empty", "-qm", "second")
-    assert suggest_review(project) == "HEAD~1..HEAD"
-    shown = text(build_welcome("offline", (), NOTHING, 0))
-    assert "/review" not in shown and "no commits" not in shown

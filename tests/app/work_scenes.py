@@ -6,7 +6,6 @@ from cockpit.backlog import service
 from cockpit.store.backlog import handoffs, wip
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
 
 DETAILS = """I traced the expiry through `validateToken` and found the clock read twice.
 
@@ -105,27 +104,3 @@ def _story(tx: Tx) -> None:
     service.add_activity(tx, "T-2", "decision", "JWT over sessions: stateless", by="agent")
     service.add_activity(tx, "T-2", "progress", "12 of 13 tests pass", by="agent")
     service.record_failure(tx, "T-2", "quality", "the clock is read twice", by="reviewer")
-
-
-def many(store: Store, count: int) -> None:
-    """``count`` new tasks, as many statements would leave them in the tables and the journal."""
-
-    def step(tx: Tx) -> None:
-        epic = service.create_epic(tx, "Bulk", by="person").epic_id
-        story = service.create_story(tx, "All of it", epic_id=epic, by="person").story_id
-        for number in range(1, count + 1):
-            task = {"task_id": f"T-{number}", "title": f"task {number}", "status": "todo"}
-            row = (task["task_id"], number, story, task["title"], tx.now(), tx.now())
-            tx.execute(
-                "INSERT INTO tasks(task_id, number, story_id, title, created_at, updated_at)"
-                " VALUES (?,?,?,?,?,?)",
-                row,
-            )
-            tx.execute(
-                "INSERT INTO work_queue(task_id, number, priority_score, unblocks, ready, running,"
-                " computed_at) VALUES (?,?,0,0,1,0,?)",
-                (task["task_id"], number, tx.now()),
-            )
-            tx.append_row(Action.TASK_CREATED, body={**task, "story_id": story, "epic_id": epic})
-
-    store.write_now(step)

@@ -16,7 +16,7 @@ from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
 
-PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
+PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "4000"}
 
 
 def test_work_that_cannot_begin_is_refused(tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     assert [one["ordinal"] for one in listed["sessions"]] == [one.ordinal for one in sessions]
     assert sum(one["tasks_done"] for one in listed["sessions"]) == 3
     assert listed["progress"] == {"total": 3, "done": 3, "blocked": 0, "under_way": 0, "ready": 0}
-    assert listed["tokens"] == sum(one.tokens for one in sessions) > 2000
+    assert listed["tokens"] == sum(one.tokens for one in sessions) > 4000
     page = world.project.run("chain", "show", "1").stdout
     assert "ch-1 completed" in page
-    assert "of 2,000 tokens (" in page
+    assert "of 4,000 tokens (" in page
     assert "ch-1" in world.project.run("chain", "watch").stdout
     assert "3/3" in world.project.run("chain", "list").stdout
     path = world.project.run("chain", "report", "--path").stdout.strip()

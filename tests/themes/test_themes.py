@@ -1,8 +1,6 @@
 """Themes are complete data, and refused with a reason when they are not."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,25 +27,12 @@ def test_every_theme_defines_the_same_variables() -> None:
 def test_the_stylesheet_and_widgets_use_only_known_variables() -> None:
     import widgets
 
-    known = {
-        *themes.THEMES[0].to_color_system().generate(),
-        *themes.fallbacks(themes.THEMES[0]),
-    }
+    known = {*themes.THEMES[0].to_color_system().generate(), *themes.fallbacks(themes.THEMES[0])}
     places = [themes.STYLESHEET, *Path(widgets.__file__).parent.glob("*.py")]
-    used = {
-        name
-        for place in places
-        for name in VARIABLE.findall(place.read_text("utf-8"))
-        if not name.endswith("-")
-    }
+    texts = [place.read_text("utf-8") for place in places]
+    used = {name for text in texts for name in VARIABLE.findall(text) if not name.endswith("-")}
     assert {"tone-dim", "code-background", "rule"} <= used
     assert used <= known
-
-
-def test_each_band_has_an_accent_of_its_own() -> None:
-    for theme in themes.THEMES:
-        accents = [value for name, value in theme.variables.items() if name.startswith("band-")]
-        assert len(accents) == len(set(accents)) == 6
 
 
 @pytest.mark.parametrize(
@@ -56,7 +41,6 @@ def test_each_band_has_an_accent_of_its_own() -> None:
         ("name = 'x'", "dark is missing|colors is missing"),
         ("dark = true\n[colors]\n[variables]", "is missing"),
         ("name = 'x'\ndark = true\n[colors]\nprimary = 'no'\n[variables]", "primary"),
-        ("name = 'x'\ndark = true\n[colors]\nprimary = 3\n[variables]", "primary"),
         ("name = [", "broken.toml"),
     ],
 )
@@ -66,9 +50,3 @@ def test_a_broken_theme_is_refused_with_its_name(tmp_path: Path, text: str, comp
     with pytest.raises(ValueError, match=complaint) as caught:
         themes.load(path)
     assert "broken.toml" in str(caught.value)
-
-
-def test_importing_themes_and_widgets_loads_no_textual() -> None:
-    code = "import sys, themes, widgets, widgets.views, widgets.text.clean; print('textual' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -33,7 +33,7 @@ def row(rows: list[str], name: str) -> str:
     return next(each for each in rows if each.startswith(name))
 
 
-async def test_it_says_where_the_budget_went(stage: Any) -> None:
+async def test_it_says_where_the_budget_went(stage):
     rows = await drawn(stage, 90)
     text = "\n".join(rows)
     assert "Context  113,420 / 150,000" in text
@@ -45,7 +45,7 @@ async def test_it_says_where_the_budget_went(stage: Any) -> None:
     assert "−31" in row(rows, "situational")
 
 
-async def test_it_says_what_the_providers_cache_has(stage: Any) -> None:
+async def test_it_says_what_the_providers_cache_has(stage):
     cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, 4_050, "$0.04"))
     assert "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04" in await drawn(
         stage, 90, cached
@@ -65,65 +65,7 @@ async def test_it_says_what_the_providers_cache_has(stage: Any) -> None:
     assert any(line.endswith("…") for line in await drawn(stage, 24, cached))
 
 
-async def test_all_bars_share_one_scale(stage: Any) -> None:
-    rows = await drawn(stage, 90)
-    used = {band.name: row(rows, band.name).count("█") for band in BANDS}
-    ceilings = {band.name: row(rows, band.name).rfind("│") for band in BANDS}
-    assert used["situational"] >= 2 * used["capabilities"] > used["identity"]
-    assert ceilings["identity"] == ceilings["exploration"] == ceilings["identity"]
-    assert ceilings["objectives"] > ceilings["identity"]
-    assert used["reserve"] == 0
-
-
-async def test_floor_target_and_ceiling_each_have_a_mark(stage: Any) -> None:
-    rows = await drawn(stage, 90)
-    for each in BANDS:
-        bar = row(rows, each.name)
-        marks = [bar.find("┃"), bar.find("╎"), bar.rfind("│")]
-        if each.used < each.ceiling:
-            assert -1 < marks[0] < marks[1] < marks[2]
-        else:
-            assert -1 < marks[0] < marks[1] < bar.rfind("█")
-    same = BandView("same", 10, 5_000, 5_000, 9_000)
-    bar = row(await drawn(stage, 90, MeterView((same,), 10, 9_000)), "same")
-    assert "┃" in bar and "╎" not in bar and "│" in bar
-
-
-@pytest.mark.parametrize("width", range(44, 60))
-async def test_marks_of_a_small_band_do_not_cover_each_other(stage: Any, width: int) -> None:
-    rows = await drawn(stage, width)
-    reserve = row(rows, "reserve")
-    if "│" in reserve and reserve.index("│") - reserve.index("┃") > 1:
-        assert "╎" in reserve
-    assert ("┃" in reserve) == ("┃" in row(rows, "situational"))
-
-
-async def test_the_columns_are_aligned(stage: Any) -> None:
-    rows = await drawn(stage, 90)
-    ends = {row(rows, band.name).index("–") for band in BANDS if band.floor >= 10_000}
-    assert len(ends) == 1
-
-
-async def test_a_full_band_has_a_sign(stage: Any) -> None:
-    rows = await drawn(stage, 90)
-    assert "25.0k▲" in row(rows, "capabilities")
-    assert "▲" not in row(rows, "objectives")
-
-
-@pytest.mark.parametrize(
-    ("width", "bar", "ranges"), [(90, True, True), (40, False, True), (28, False, False)]
-)
-async def test_narrow_panes_lose_the_bar_then_the_range(
-    stage: Any, width: int, bar: bool, ranges: bool
-) -> None:
-    rows = await drawn(stage, width)
-    identity = row(rows, "identity")
-    assert ("┃" in identity) is bar
-    assert ("12–25k" in identity) is ranges
-    assert "4.1k" in identity
-
-
-async def test_enter_opens_the_band_under_the_cursor(stage: Any) -> None:
+async def test_enter_opens_the_band_under_the_cursor(stage):
     meter = BandMeter()
     async with stage(meter) as pilot:
         meter.show(VIEW)
@@ -134,46 +76,13 @@ async def test_enter_opens_the_band_under_the_cursor(stage: Any) -> None:
         assert names == ["capabilities", "reserve", "identity"]
 
 
-async def test_a_click_opens_a_band(stage: Any) -> None:
-    meter = BandMeter()
-    async with stage(meter) as pilot:
-        meter.show(VIEW)
-        await pilot.pause()
-        place = next(y for y, text in enumerate(pilot.app.rows) if "objectives" in text)
-        await pilot.click(offset=(5, place))
-        assert [each.name for each in pilot.app.got(BandMeter.BandOpened)] == ["objectives"]
-
-
-async def test_without_a_packet_it_says_so(stage: Any) -> None:
-    meter = BandMeter()
-    async with stage(meter) as pilot:
-        meter.focus()
-        await pilot.press("j", "enter")
-        assert "No context yet" in pilot.app.drawn
-        assert not pilot.app.got(BandMeter.BandOpened)
-
-
-def test_numerals() -> None:
-    assert [tokens(n) for n in (0, 999, 4_100, 99_949, 99_950, 113_420, 1_200_000)] == [
-        "0",
-        "999",
-        "4.1k",
-        "99.9k",
-        "100k",
-        "113k",
-        "1.2M",
-    ]
-    assert max(len(tokens(n)) for n in range(0, 2_000_000, 997)) <= 6
+def test_numerals():
+    numbers = (0, 999, 4_100, 99_949, 99_950, 113_420, 1_200_000)
+    assert [tokens(n) for n in numbers] == "0 999 4.1k 99.9k 100k 113k 1.2M".split()  # noqa: SIM905
     assert span(12_000, 25_000) == "12–25k"
     assert span(500, 1_500) == "500–1.5k"
-    assert [duration(s) for s in (-1, 59, 60, 3_599, 3_600, 90_000)] == [
-        "0s",
-        "59s",
-        "1m",
-        "59m",
-        "1h",
-        "1d",
-    ]
+    seconds = (-1, 59, 60, 3_599, 3_600, 90_000)
+    assert [duration(s) for s in seconds] == ["0s", "59s", "1m", "59m", "1h", "1d"]
     assert [money(x) for x in (0.0, 0.0042, 0.12, 3.0)] == ["$0.00", "$0.0042", "$0.12", "$3.00"]
 
 
@@ -184,7 +93,7 @@ HISTORY = tuple(
 )  # fmt: skip
 
 
-async def test_below_the_bands_are_the_waves_the_legend_and_what_bands_hold(stage: Any) -> None:
+async def test_below_the_bands_are_the_waves_the_legend_and_what_bands_hold(stage):
     costs = tuple(msgspec.structs.replace(each, cost="$0.0012") for each in BANDS)
     view = msgspec.structs.replace(VIEW, bands=costs, history=HISTORY)
     meter = BandMeter()

@@ -16,8 +16,6 @@ HOSTILE = st.text(
 )
 
 SEQUENCES = {
-    "csi colour": "\x1b[31m",
-    "csi clear": "\x1b[2J",
     "csi private": "\x1b[?1049h",
     "csi with intermediate": "\x1b[1 q",
     "csi 8-bit": "\x9b31m",
@@ -32,7 +30,6 @@ SEQUENCES = {
     "reset": "\x1bc",
     "charset": "\x1b(0",
     "override": "\u202e",
-    "isolates": "\u2066\u2069",
     "marks": "\u200e\u200f\u061c",
     "zero width": "\u200b\u200d\ufeff\u2060",
     "tags": "\U000e0041\U000e0042",
@@ -44,32 +41,32 @@ SEQUENCES = {
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES.values(), ids=SEQUENCES.keys())
-def test_a_sequence_goes_as_a_whole(sequence: str) -> None:
+def test_a_sequence_goes_as_a_whole(sequence):
     assert clean(f"before{sequence}after") == "beforeafter"
     assert hidden(f"before{sequence}after") == len(sequence)
 
 
-def test_the_text_of_a_link_stays() -> None:
+def test_the_text_of_a_link_stays():
     assert clean("\x1b]8;;http://evil\x07click\x1b]8;;\x07") == "click"
 
 
-def test_an_unterminated_string_hides_no_more_than_its_line() -> None:
+def test_an_unterminated_string_hides_no_more_than_its_line():
     assert clean("one\x1b]52;c;AAAA\ntwo") == "one\ntwo"
 
 
-def test_line_endings_tabs_and_lost_surrogates() -> None:
+def test_line_endings_tabs_and_lost_surrogates():
     assert clean("a\r\nb\tc\u2028d\ud83d") == "a\nb    c\nd\ufffd"
     assert clean("a\r\nb", newlines=False) == "a b"
     assert hidden("a\r\nb\tc") == 0
 
 
-def test_ordinary_text_is_untouched() -> None:
+def test_ordinary_text_is_untouched():
     text = "naïve café 漢字 [bold]not markup[/] \\[ 100% — ✔ ⏎"
     assert clean(text) == text
 
 
 @given(HOSTILE)
-def test_what_is_left_is_visible(text: str) -> None:
+def test_what_is_left_is_visible(text):
     left = clean(text)
     assert all(char == "\n" or ord(char) >= 0x20 for char in left)
     assert not any(0x7F <= ord(char) < 0xA0 for char in left)
@@ -79,15 +76,10 @@ def test_what_is_left_is_visible(text: str) -> None:
     assert hidden(left) == 0
 
 
-@given(st.text())
-def test_any_text_can_be_cleaned(text: str) -> None:
-    assert "\x1b" not in clean(text)
-    assert "\n" not in clean(text, newlines=False)
-
-
-@settings(max_examples=examples(500))
+@pytest.mark.search
+@settings(max_examples=examples(50))
 @given(HOSTILE, st.lists(st.integers(0, 60), max_size=8))
-def test_cutting_a_text_into_fragments_changes_nothing(text: str, cuts: list[int]) -> None:
+def test_cutting_a_text_into_fragments_changes_nothing(text, cuts):
     edges = sorted(min(cut, len(text)) for cut in cuts)
     cleaner = StreamCleaner()
     out = "".join(
@@ -97,15 +89,15 @@ def test_cutting_a_text_into_fragments_changes_nothing(text: str, cuts: list[int
     assert out + cleaner.end() == clean(text)
 
 
-def test_a_stream_of_single_characters() -> None:
-    text = "a\x1b]52;c;AAAA\x1b\\b\x9b31mc\x1b(0d"
-    cleaner = StreamCleaner()
-    assert "".join(map(cleaner.feed, text)) + cleaner.end() == "abcd"
-
-
-def test_an_endless_sequence_holds_no_memory() -> None:
+def test_an_endless_sequence_holds_no_memory():
     cleaner = StreamCleaner()
     cleaner.feed("\x1b]52;c;")
     for _ in range(1_000):
         assert cleaner.feed("A" * 1_000) == ""
     assert cleaner.feed("\x07free") == "free"
+
+
+def test_a_stream_of_single_characters() -> None:
+    text = "a\x1b]52;c;AAAA\x1b\\b\x9b31mc\x1b(0d\x1b[1 qe"
+    cleaner = StreamCleaner()
+    assert "".join(map(cleaner.feed, text)) + cleaner.end() == "abcde"

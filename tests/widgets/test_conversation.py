@@ -1,4 +1,6 @@
-"""The conversation streams, freezes, scrolls and copies, and never jumps under a reader."""
+"""The conversation streams, freezes, folds, scrolls and copies, and never jumps under a reader."""
+
+from __future__ import annotations
 
 from typing import Any
 
@@ -8,8 +10,9 @@ from msgspec.structs import replace
 
 from widgets.conversation import conversation, scrollback
 from widgets.conversation.conversation import Conversation
-from widgets.conversation.live_turn import LONG
+from widgets.conversation.live_turn import LONG, Card
 from widgets.conversation.markdown import SafeMarkdown
+from widgets.conversation.static_turns import draw, stands_close
 from widgets.views import LineView, TurnView
 
 pytestmark = pytest.mark.slow
@@ -42,7 +45,7 @@ async def settled(pilot: Any) -> None:
     await screens.rest(pilot)
 
 
-async def test_turns_are_drawn_by_role(stage: Any) -> None:
+async def test_turns_are_drawn_by_role(stage):
     pane = Conversation(
         [
             TurnView("w", "wave", "wave 7 · decide"),
@@ -66,7 +69,7 @@ async def test_turns_are_drawn_by_role(stage: Any) -> None:
         assert "interrupted" in text
 
 
-async def test_what_was_thought_is_folded_until_the_reader_unfolds_it(stage: Any) -> None:
+async def test_what_was_thought_is_folded_until_the_reader_unfolds_it(stage):
     told = [
         TurnView("x", "thought", "so **this**\nis it", folded=True),
         TurnView("y", "thought", "", folded=True),
@@ -91,48 +94,7 @@ async def test_what_was_thought_is_folded_until_the_reader_unfolds_it(stage: Any
         assert "is it" in pilot.app.drawn
 
 
-async def test_a_thought_is_drawn_above_the_answer_that_streams(stage: Any) -> None:
-    pane = Conversation([*turns(LIVE + 1)])
-    async with stage(pane, size=(60, 200)) as pilot:
-        grow(pane, "answer", "The answer")
-        thought = TurnView("t", "thought", "so this", folded=True, before="answer")
-        pane.upsert(thought)
-        grow(pane, "answer", " is here.")
-        pane.upsert(TurnView("last", "note", "", before="none of these"))
-        await settled(pilot)
-        assert [view.key for view in pane.turns][-3:] == ["t", "answer", "last"]
-        rows = pilot.app.drawn
-        assert rows.index("▸ thought: 2 words") < rows.index("The answer is here.")
-        pane.focus()
-        await pilot.press("right")
-        await settled(pilot)
-        assert pilot.app.drawn.index("▾ thought") < pilot.app.drawn.index("The answer is here.")
-
-
-async def test_fragments_stream_into_one_turn(stage: Any) -> None:
-    pane = Conversation()
-    async with stage(pane) as pilot:
-        for fragment in (
-            "Here is ",
-            "code:\n\n``",
-            "`python\nx",
-            " = 1\n`",
-            "``\n\nand **mo",
-            "re**",
-        ):
-            grow(pane, "a", fragment)
-            await pilot.pause()
-        await settled(pilot)
-        assert live(pilot) == ["Here is code:\n\n```python\nx = 1\n```\n\nand **more**"]
-        assert "writing…" in pilot.app.drawn
-        assert "and more" in pilot.app.drawn
-        pane.upsert(TurnView("a", "agent", pane.turns[0].text))
-        await settled(pilot)
-        assert "writing…" not in pilot.app.drawn
-        assert len(live(pilot)) == 1
-
-
-async def test_streaming_draws_what_rendering_at_once_draws(stage: Any) -> None:
+async def test_streaming_draws_what_rendering_at_once_draws(stage):
     source = (
         "# Head\n\ntext `code` and\nmore\n\n- a\n- b\n\n```py\nx = 1\n```\n\n"
         "| a | b |\n|---|---|\n| 1 | 2 |\n"
@@ -142,74 +104,32 @@ async def test_streaming_draws_what_rendering_at_once_draws(stage: Any) -> None:
         await settled(pilot)
         expected = pilot.app.rows
     async with stage(streamed, size=(50, 40)) as pilot:
-        for char in source:
-            grow(streamed, "a", char)
+        for start in range(0, len(source), 7):
+            grow(streamed, "a", source[start : start + 7])
             await pilot.pause()
+        await settled(pilot)
+        assert live(pilot) == [source]
+        assert "writing…" in pilot.app.drawn
         streamed.upsert(TurnView("a", "agent", source))
         await settled(pilot)
+        assert "writing…" not in pilot.app.drawn
         assert pilot.app.rows == expected
 
 
-async def test_a_grown_text_is_added_and_a_changed_one_replaces(stage: Any) -> None:
-    pane = Conversation([TurnView("a", "agent", "one", streaming=True)])
-    async with stage(pane) as pilot:
-        await settled(pilot)
-        before = pilot.app.query_one(SafeMarkdown)
-        pane.upsert(TurnView("a", "agent", "one two", streaming=True))
-        await settled(pilot)
-        assert pilot.app.query_one(SafeMarkdown) is before
-        assert before.source == "one two"
-        pane.upsert(TurnView("a", "agent", "other"))
-        await settled(pilot)
-        assert live(pilot) == ["other"]
-        assert "one two" not in pilot.app.drawn
-
-
-async def test_a_sequence_split_over_fragments_is_not_drawn(stage: Any) -> None:
+async def test_new_turns_freeze_old_ones(stage):
     pane = Conversation()
     async with stage(pane) as pilot:
-        for fragment in ("safe \x1b", "]52;c;", "QUJD", "\x07", "text"):
-            grow(pane, "a", fragment)
-        await settled(pilot)
-        assert live(pilot) == ["safe text"]
-
-
-async def test_a_row_that_turns_into_a_fence_ends_its_table(stage: Any) -> None:
-    pane = Conversation()
-    async with stage(pane) as pilot:
-        for fragment in ("| a |\n|---|\n| 1 |\n`", "``\ncode\n```\n"):
-            grow(pane, "a", fragment)
-            await settled(pilot)
-        assert "code" in pilot.app.drawn
-        assert "`" not in pilot.app.drawn
-
-
-async def test_old_turns_freeze_and_stay_readable(stage: Any) -> None:
-    pane = Conversation(turns(LIVE * 3))
-    async with stage(pane) as pilot:
-        await settled(pilot)
-        assert len(live(pilot)) == LIVE
-        assert f"words of {LIVE * 3 - 1}" in pilot.app.drawn
-        pane.focus()
-        await pilot.press("g")
-        await settled(pilot)
-        assert "turn number 0" in pilot.app.drawn
-
-
-async def test_new_turns_freeze_old_ones(stage: Any) -> None:
-    pane = Conversation()
-    async with stage(pane) as pilot:
-        for view in turns(LIVE + 15):
+        for view in turns(LIVE + 5):
             pane.upsert(view)
             await pilot.pause()
         await settled(pilot)
         assert len(live(pilot)) == LIVE
-        assert [view.key for view in pane.turns] == [f"t{n}" for n in range(LIVE + 15)]
-        assert f"words of {LIVE + 14}" in pilot.app.drawn
+        assert [view.key for view in pane.turns] == [f"t{n}" for n in range(LIVE + 5)]
+        assert f"words of {LIVE + 4}" in pilot.app.drawn
         assert pane.following
 
 
-async def test_scrolled_up_means_no_jump(stage: Any) -> None:
+async def test_scrolled_up_means_no_jump(stage):
     pane = Conversation(turns(60))
     async with stage(pane) as pilot:
         pane.focus()
@@ -217,65 +137,21 @@ async def test_scrolled_up_means_no_jump(stage: Any) -> None:
         await pilot.press("pageup", "pageup")
         await settled(pilot)
         inside = pilot.app.rows[1:-1]
-        for number in range(30):
+        for number in range(9):
             pane.upsert(TurnView(f"new{number}", "agent", "later words"))
         await settled(pilot)
         assert [row[:70] for row in pilot.app.rows[1:-1]] == [row[:70] for row in inside]
-        assert "↓ 30 new" in pilot.app.drawn
+        assert not pane.following
+        assert "↓ 9 new" in pilot.app.drawn
         await pilot.press("G")
         await settled(pilot)
         assert "later words" in pilot.app.drawn
         assert "new ─" not in pilot.app.rows[-1]
 
 
-async def test_a_flood_of_turns_below_a_reader_freezes_without_a_jump(stage: Any) -> None:
-    pane = Conversation(turns(60))
-    async with stage(pane) as pilot:
-        pane.focus()
-        await settled(pilot)
-        await pilot.press("pageup")
-        await settled(pilot)
-        seen = [row[:70] for row in pilot.app.rows[1:-1]]
-        most = 0
-        for number in range(80):
-            pane.upsert(TurnView(f"new{number}", "agent", "later words"))
-            if number % 5 == 0:
-                await pilot.pause()
-                most = max(most, len(live(pilot)))
-        await settled(pilot)
-        assert LIVE < most <= 45
-        assert len(live(pilot)) < 45
-        assert [row[:70] for row in pilot.app.rows[1:-1]] == seen
-
-
-async def test_at_the_bottom_it_follows(stage: Any) -> None:
-    pane = Conversation(turns(30))
-    async with stage(pane) as pilot:
-        await settled(pilot)
-        for number in range(20):
-            grow(pane, "s", f"line {number}\n\n")
-            await pilot.pause()
-        await settled(pilot)
-        assert "line 19" in pilot.app.drawn
-        assert pane.following
-
-
-async def test_a_short_conversation_begins_at_the_top(stage: Any) -> None:
-    pane = Conversation([TurnView("a", "person", "hello")])
-    async with stage(pane) as pilot:
-        await settled(pilot)
-        assert "you" in pilot.app.rows[1]
-        assert "hello" in pilot.app.rows[2]
-        pane.show(turns(60))
-        await settled(pilot)
-        pane.show([TurnView("b", "person", "again")])
-        await settled(pilot)
-        assert "again" in pilot.app.rows[2]
-
-
-async def test_older_turns_load_on_the_way_up(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scrollback, "WINDOW", 100)
-    pane = Conversation(turns(300, "person"))
+async def test_older_turns_load_on_the_way_up(stage, monkeypatch):
+    monkeypatch.setattr(scrollback, "WINDOW", 30)
+    pane = Conversation(turns(70, "person"))
     async with stage(pane) as pilot:
         pane.focus()
         await settled(pilot)
@@ -299,7 +175,7 @@ async def test_older_turns_load_on_the_way_up(stage: Any, monkeypatch: pytest.Mo
         assert seen[0] == 0
 
 
-async def test_keys_move_over_blocks_and_copy(stage: Any) -> None:
+async def test_keys_move_over_blocks_and_copy(stage):
     hostile = "last \x1b[31mred"
     pane = Conversation([*turns(40), TurnView("z", "agent", hostile)])
     async with stage(pane) as pilot:
@@ -318,43 +194,7 @@ async def test_keys_move_over_blocks_and_copy(stage: Any) -> None:
         assert "turn number 5" in pilot.app.drawn
 
 
-async def test_the_first_move_marks_what_is_in_view(stage: Any) -> None:
-    pane = Conversation(turns(60))
-    async with stage(pane) as pilot:
-        pane.focus()
-        await settled(pilot)
-        await pilot.press("pageup", "pageup", "pageup")
-        await settled(pilot)
-        top = pane.scroll_offset.y
-        await pilot.press("k", "y")
-        await settled(pilot)
-        number = pilot.app.got(Conversation.Copied)[-1].text.split("\n")[0]
-        assert number in pilot.app.drawn
-        assert abs(pane.scroll_offset.y - top) <= 4
-
-
-async def test_escape_leaves_the_blocks_first(stage: Any) -> None:
-    pane = Conversation(turns(3))
-    async with stage(pane) as pilot:
-        pane.focus()
-        await pilot.press("k")
-        assert pane.check_action("unmark", ())
-        await pilot.press("escape")
-        assert not pane.check_action("unmark", ())
-
-
-async def test_nothing_to_show_and_nothing_to_copy(stage: Any) -> None:
-    pane = Conversation()
-    async with stage(pane) as pilot:
-        pane.focus()
-        await pilot.press("j", "k", "g", "G", "y", "escape", "pageup")
-        assert not pilot.app.got(Conversation.Copied)
-        pane.show([])
-        await pilot.pause()
-        assert "Conversation" in pilot.app.drawn
-
-
-async def test_a_frozen_turn_can_still_change(stage: Any) -> None:
+async def test_a_frozen_turn_can_still_change(stage):
     pane = Conversation(turns(60))
     async with stage(pane) as pilot:
         pane.focus()
@@ -366,7 +206,7 @@ async def test_a_frozen_turn_can_still_change(stage: Any) -> None:
         assert "words of 1 and more" in pilot.app.drawn
 
 
-async def test_a_very_long_answer_is_drawn_whole(stage: Any) -> None:
+async def test_a_very_long_answer_is_drawn_whole(stage):
     pane = Conversation([TurnView("a", "agent", "word " * LONG + "the end")])
     async with stage(pane) as pilot:
         await settled(pilot)
@@ -374,37 +214,72 @@ async def test_a_very_long_answer_is_drawn_whole(stage: Any) -> None:
         assert not live(pilot)
 
 
-async def test_a_new_width_lays_everything_out_anew(stage: Any) -> None:
-    pane = Conversation(turns(60))
-    async with stage(pane) as pilot:
-        await settled(pilot)
-        await pilot.resize_terminal(30, 12)
-        await settled(pilot)
-        assert "words of 59" in pilot.app.drawn
-        assert pane.following
-        pane.focus()
-        await pilot.press("g")
-        await settled(pilot)
-        assert "turn number 0" in pilot.app.drawn
+BAD = "\x1b[2Jx\x9b31m\u202ey\r\nz\x07[bold]\n@@ -1 +1 @@\n-\x1b]0;a\x07old\n+new"
 
 
-async def test_the_newest_line_stays_above_the_output_of_a_command(stage: Any) -> None:
+@pytest.mark.parametrize("folded", [True, False])
+def test_nothing_that_a_tool_says_is_drawn_raw(folded):
+    rows = draw(
+        TurnView("k", "tool", BAD, (LineView("✔", BAD, "good", BAD),), folded=folded),
+        40,
+        close=True,
+    )
+    text = "".join(row.plain for row in rows)
+    assert not [each for each in text if each < " " or "\x7f" <= each < "\xa0"]
+    assert "\u202e" not in text
+    assert rows[0].plain.startswith("▸" if folded else "▾")
+    assert any(row.plain == "    +new" for row in rows) is not folded
+
+
+ROLES = ("person", "thought", "tool", "tool", "thought", "tool", "agent", "tool", "note", "note")
+APART = (False, True, False, False, False, False, True, True, True, True)
+
+
+def _turns() -> list[TurnView]:
+    lines = (LineView("✔", "did it"),)
+    return [
+        TurnView(str(place), role, "" if role == "note" else "x", lines)
+        for place, role in enumerate(ROLES)
+    ]
+
+
+async def test_what_an_agent_does_stands_together_live_and_as_history(stage, monkeypatch):
+    """Blank lines are between messages, and none between the calls of one stretch of work."""
+    monkeypatch.setattr(conversation, "LIVE", len(ROLES))
+    async with stage(Conversation(_turns()), size=(60, 60)) as pilot:
+        await pilot.pause()
+        live = [int(each.styles.margin.top) for each in pilot.app.query(Card)]
+        assert pilot.app.query(Card)
+    rows = {turn.key: draw(turn, 60, close=close) for turn, close in _closes()}
+    apart = [not rows[str(place)][0].plain.strip() for place in range(len(ROLES))]
+    assert apart == list(APART)
+    assert live == [int(each) for each, role in zip(APART, ROLES, strict=True) if role != "agent"]
+
+
+def _closes() -> list[tuple[TurnView, bool]]:
+    turns = _turns()
+    return [
+        (turn, stands_close(turn, turns[place - 1] if place else None))
+        for place, turn in enumerate(turns)
+    ]
+
+
+async def test_the_newest_line_stays_above_the_output_of_a_command(stage):
     pane = Conversation(turns(12))
     async with stage(pane, size=(40, 16)) as pilot:
-        await settled(pilot)
-        assert "words of 11" in pilot.app.drawn
-        for count in range(1, 9):
+        for count in (1, 8):
             pane.show_live("run pytest", [f"output {each}" for each in range(count)])
             await settled(pilot)
             assert "words of 11" in pilot.app.drawn
             assert f"output {count - 1}" in pilot.app.drawn
         pane.show_live("", ())
         await settled(pilot)
-        assert "words of 11" in pilot.app.drawn
         assert "output" not in pilot.app.drawn
-        pane.show_live("run pytest", ["output 0"])
+
+
+async def test_a_changed_text_replaces_the_one_that_was_drawn(stage):
+    pane = Conversation([TurnView("a", "agent", "one", streaming=True)])
+    async with stage(pane) as pilot:
+        pane.upsert(TurnView("a", "agent", "other"))
         await settled(pilot)
-        pane.upsert(TurnView("new", "note", lines=(LineView("?", "approved by you"),)))
-        pane.show_live("run pytest", ["output 0", "output 1", "output 2"])
-        await settled(pilot)
-        assert "approved by you" in pilot.app.drawn
+        assert live(pilot) == ["other"]

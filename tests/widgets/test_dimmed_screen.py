@@ -25,7 +25,7 @@ STYLES = (
 
 
 @pytest.mark.parametrize("tint", [Color(10, 20, 30, 0.6), Color(0, 0, 0, 0), Color(1, 2, 3)])
-def test_each_segment_is_tinted_as_textual_does(tint: Color) -> None:
+def test_each_segment_is_tinted_as_textual_does(tint):
     segments = [Segment(f"text {number}", style) for number, style in enumerate(STYLES)]
     segments.append(Segment("", None, [(ControlType.HOME,)]))
     expected = list(BackgroundScreen.process_segments(segments, tint))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,15 +14,14 @@ from widgets.text import compare_lines as comparing
 from widgets.text import detail
 from widgets.text.compare_lines import compare_lines, count_changed, group_changes
 from widgets.text.diff_rows import DiffText, Layout
+from widgets.text.language import name_language
 from widgets.views import FileDiffView
 
 LINES = some.lists(some.sampled_from(["", "}", "a", "b", "c", "d", "e", "f"]), max_size=14)
 
 
 @given(LINES, LINES, some.sampled_from([0, 6, 40_000]))
-def test_the_stretches_of_a_comparison_are_both_texts_in_order(
-    before: list[str], after: list[str], pairs: int
-) -> None:
+def test_the_stretches_of_a_comparison_are_both_texts_in_order(before, after, pairs):
     most, comparing._MOST_PAIRS = comparing._MOST_PAIRS, pairs
     try:
         changes = compare_lines(before, after)
@@ -42,9 +40,7 @@ def test_the_stretches_of_a_comparison_are_both_texts_in_order(
     after=some.lists(some.sampled_from("abcde"), max_size=40),
     around=some.integers(1, 4),
 )
-def test_a_unified_diff_makes_the_one_text_into_the_other(
-    before: list[str], after: list[str], around: int
-) -> None:
+def test_a_unified_diff_makes_the_one_text_into_the_other(before, after, around):
     built: list[str] = []
     read = 0
     for text in comparing.unify_lines(before, after, around):
@@ -67,9 +63,7 @@ def test_a_unified_diff_makes_the_one_text_into_the_other(
     texts=some.lists(some.text("ab cé日 ", max_size=40), max_size=20), width=some.integers(12, 30)
 )
 @pytest.mark.parametrize("most", [2_000, 0])
-def test_rows_of_a_detail_are_drawn_whole_at_any_width(
-    texts: list[str], width: int, most: int
-) -> None:
+def test_rows_of_a_detail_are_drawn_whole_at_any_width(texts, width, most):
     """Many of them are broken at the edge, few between words; each line is made when it is asked for."""
     rows = detail.quoted("Says", "\n".join(["-", *texts]))
     with pytest.MonkeyPatch.context() as patch:
@@ -89,9 +83,7 @@ def test_rows_of_a_detail_are_drawn_whole_at_any_width(
     some.text("ab漢\t }\n", max_size=60),
     some.integers(12, 40),
 )
-def test_every_changed_line_has_rows_of_its_own_at_any_width(
-    before: str, after: str, width: int
-) -> None:
+def test_every_changed_line_has_rows_of_its_own_at_any_width(before, after, width):
     text = DiffText("a.py", before, after)
     for split in (False, True):
         rows = text.rows(split=split)
@@ -103,7 +95,7 @@ def test_every_changed_line_has_rows_of_its_own_at_any_width(
         assert [layout.find(y)[0] for y in layout.tops[:-1]] == list(range(len(rows)))
 
 
-async def test_a_new_file_has_one_column_and_a_changed_one_two(stage: Any) -> None:
+async def test_a_new_file_has_one_column_and_a_changed_one_two(stage):
     code = "".join(f"x{number} = {number}\n" for number in range(40))
     files = (
         FileDiffView("new.py", None, code),
@@ -130,33 +122,7 @@ async def test_a_new_file_has_one_column_and_a_changed_one_two(stage: Any) -> No
         assert not any("x20 = 20" in row and "x20 = 21" in row for row in pilot.app.rows)
 
 
-@pytest.mark.parametrize("width", [20, 160])
-async def test_only_lines_in_view_are_coloured(stage: Any, width: int) -> None:
-    code = "".join(f"value_{number} = 'text'  # {number}\n" for number in range(5_000))
-    diffs = DiffList((FileDiffView("a.py", code, code + "end = 1\n"),), around=None)
-    async with stage(diffs, size=(width, 30)) as pilot:
-        (diff,) = diffs.files
-        assert diff.size.height > 5_000
-        assert "valu" in pilot.app.drawn
-        assert max(max(lines) for lines in diff.text._coloured.values()) < 100
-        diffs.focus()
-        await pilot.press("G")
-        await pilot.pause()
-        assert "+ end" in pilot.app.drawn
-        assert sum(map(len, diff.text._coloured.values())) < 400
-
-
-async def test_text_of_a_diff_can_be_selected(stage: Any) -> None:
-    diffs = DiffList((FileDiffView("a.py", "one = 1\n", "two = 2\n"),))
-    async with stage(diffs, size=(60, 12)) as pilot:
-        (diff,) = diffs.files
-        diff.text_select_all()
-        await pilot.pause()
-        assert "one = 1" in (pilot.app.screen.get_selected_text() or "")
-        assert "two = 2" in (pilot.app.screen.get_selected_text() or "")
-
-
-async def test_a_click_on_a_title_folds_its_file(stage: Any) -> None:
+async def test_a_click_on_a_title_folds_its_file(stage):
     files = tuple(FileDiffView(name, "one = 1\n", "two = 2\n") for name in ("a.py", "b.py"))
     async with stage(DiffList(files), size=(80, 30)) as pilot:
         for name, other in (("a.py", "b.py"), ("b.py", "a.py")):
@@ -167,3 +133,17 @@ async def test_a_click_on_a_title_folds_its_file(stage: Any) -> None:
                 rows = [row for row in pilot.app.rows if name in row]
                 assert sign in rows[0]
                 assert "▾" in next(row for row in pilot.app.rows if other in row)
+
+
+async def test_text_of_a_diff_can_be_selected(stage):
+    diffs = DiffList((FileDiffView("a.py", "one = 1\n", "two = 2\n"),))
+    async with stage(diffs, size=(60, 12)) as pilot:
+        diffs.files[0].text_select_all()
+        await pilot.pause()
+        selected = pilot.app.screen.get_selected_text() or ""
+        assert "one = 1" in selected and "two = 2" in selected
+
+
+def test_the_language_of_a_file_is_that_of_its_name():
+    named = {"src/a.py": "python", "a.tcss": "scss", "a.pl": "perl", "LICENSE": "text"}
+    assert {path: name_language("use strict;\n", path) for path in named} == named

@@ -1,23 +1,23 @@
 """With any text in a view, no widget crashes or lets a control character reach the compositor."""
 
-import asyncio
+import random
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import screens
 from examples import examples
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from stage import staged
 from widget_cases import WIDGETS
 
 from widgets.conversation import conversation
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.search]
 
 SIZE = (70, 20)
+SIZES = ((3, 2), (9, 40), (300, 3))
 INJECTIONS = {
     "osc 52": "\x1b]52;c;cm0gLXJm\x07",
     "osc 8": "\x1b]8;;http://evil\x1b\\x\x1b]8;;\x1b\\",
@@ -36,18 +36,9 @@ INJECTIONS = {
     "newlines": "one\ntwo\n\nthree",
     "surrogate": "\ud83d",
     "entities": "&#27;[31m &#x202e; &#155;",
-    "nothing": "",
-    "space": "   ",
 }
 
-PIECES = st.lists(
-    st.one_of(
-        st.sampled_from(list(INJECTIONS.values())),
-        st.text(max_size=8),
-        st.sampled_from(["# ", "- ", "> ", "```", "|", "|--|", "\n", "1. ", "[", "](", "**", "`"]),
-    ),
-    max_size=12,
-).map("".join)
+MARKUP = ("# ", "- ", "> ", "```", "|", "|--|", "\n", "1. ", "[", "](", "**", "`", "words", "é漢🙂")
 
 
 HOSTILE = re.compile(
@@ -58,51 +49,9 @@ HOSTILE = re.compile(
 
 
 @pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def short(monkeypatch):
     """Keep one live turn of each kind: a widget for each of four more only repeats the text."""
     monkeypatch.setattr(conversation, "LIVE", 5)
-
-
-class OneStage:
-    """One app for all texts; a new one after a text that ended it."""
-
-    def __init__(self, stage: Callable[..., Any]) -> None:
-        self._stage = stage
-        self._runner = asyncio.Runner()
-        self._stack = AsyncExitStack()
-        self._pilot: Any = None
-
-    def run(self, checks: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
-        """Run checks on the empty screen."""
-
-        async def check_all() -> None:
-            if self._pilot is None:
-                self._pilot = await self._stack.enter_async_context(self._stage(size=SIZE))
-            await checks(self._pilot)
-
-        try:
-            self._runner.run(check_all())
-            self._pilot.app.posted.clear()
-        except BaseException:
-            self.end()
-            raise
-
-    def end(self) -> None:
-        """End the app; what ended it before is raised."""
-        self._pilot = None
-        self._runner.run(self._stack.aclose())
-
-    def close(self) -> None:
-        """End the app and the event loop."""
-        with self._runner:
-            self.end()
-
-
-@pytest.fixture(scope="module")
-def one_stage(stage: Any) -> Iterator[OneStage]:
-    shared = OneStage(stage)
-    yield shared
-    shared.close()
 
 
 @asynccontextmanager
@@ -134,46 +83,29 @@ async def look(pilot: Any, text: str) -> None:
     assert not HOSTILE.findall(svg), text
 
 
-async def check(pilot: Any, name: str, text: str) -> None:
-    async with shown(pilot, name, text):
-        await look(pilot, text)
+def choose_texts(dice: random.Random) -> list[str]:
+    """Return each injection by itself where many examples are wanted, else a few texts that hold them all."""
+    drawn = [
+        "".join(dice.choices([*INJECTIONS.values(), *MARKUP], k=dice.randint(1, 12)))
+        for _ in range(examples(1))
+    ]
+    if examples(1) > 1:
+        return [*drawn, *(f"before {injection} after" for injection in INJECTIONS.values()), ""]
+    # One that takes in all that follows is last.
+    last = INJECTIONS["unterminated"]
+    rest = " and ".join(each for each in INJECTIONS.values() if each != last)
+    return [*drawn, f"{rest} and {last}", ""]
 
 
 @pytest.mark.parametrize("name", WIDGETS)
-def test_no_widget_lets_an_injection_through(one_stage: OneStage, name: str) -> None:
-    async def checks(pilot: Any) -> None:
-        for injection in INJECTIONS.values():
-            await check(pilot, name, f"before {injection} after")
-
-    one_stage.run(checks)
-
-
-@pytest.mark.parametrize("name", WIDGETS)
-@settings(
-    max_examples=examples(4),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(texts=st.lists(PIECES, min_size=2, max_size=6))
-def test_no_widget_lets_any_text_through(one_stage: OneStage, name: str, texts: list[str]) -> None:
-    async def checks(pilot: Any) -> None:
-        for text in texts:
-            await check(pilot, name, text)
-
-    one_stage.run(checks)
-
-
-@pytest.mark.parametrize("name", WIDGETS)
-def test_every_widget_draws_at_every_size(one_stage: OneStage, name: str) -> None:
-    text = "some words, **some** `code` 漢字漢字\n\n- and a list"
-
-    async def checks(pilot: Any) -> None:
-        async with shown(pilot, name, text):
-            for size in [(1, 1), (2, 3), (5, 2), (9, 40), (20, 6), (300, 3)]:
+async def test_no_widget_lets_any_text_through_at_any_size(name):
+    async with staged(size=SIZE) as pilot:
+        for text in choose_texts(random.Random(name)):
+            async with shown(pilot, name, text):
+                await look(pilot, text)
+        async with shown(pilot, name, "some words, **some** `code` 漢字漢字\n\n- and a list"):
+            for size in SIZES:
                 await pilot.resize_terminal(*size)
                 await look(pilot, f"at {size}")
                 assert pilot.app.screen.size == size
                 assert len(pilot.app.screen._compositor.render_strips()) == size[1]
-        await pilot.resize_terminal(*SIZE)
-
-    one_stage.run(checks)

@@ -78,13 +78,13 @@ def bytes_on_a_terminal() -> bytes:
 
 
 @pytest.mark.parametrize("name", WIDGETS)
-def test_nothing_smuggled_reaches_the_terminal(name: str, written: dict[str, bytes]) -> None:
+def test_nothing_smuggled_reaches_the_terminal(name, written):
     out = written[name]
     assert b"SEEN" in out
     assert not [each for each in SMUGGLED if each.encode() in out]
 
 
-def test_this_test_would_see_it(written: dict[str, bytes]) -> None:
+def test_this_test_would_see_it(written):
     out = written["raw"]
     assert MARK.encode() in out
     assert "\u202e".encode() in out

@@ -14,7 +14,7 @@ def laid_out(*parts: Part) -> Reading:
     return reading
 
 
-def test_it_is_whole_once_each_line_of_each_part_was_in_view() -> None:
+def test_it_is_whole_once_each_line_of_each_part_was_in_view():
     reading = laid_out(Part("a", 40, 3), Part("b", 40, 10))
     assert reading.first_unseen == ("a", 0)
     reading.note("a", 0, 3)
@@ -27,7 +27,7 @@ def test_it_is_whole_once_each_line_of_each_part_was_in_view() -> None:
     assert (reading.shown, reading.is_whole, reading.first_unseen) == (13, True, None)
 
 
-def test_nothing_is_whole_before_it_is_laid_out() -> None:
+def test_nothing_is_whole_before_it_is_laid_out():
     assert not Reading("d").is_whole
     reading = laid_out(Part("a", 40, 0, is_ready=False))
     assert not reading.is_whole
@@ -35,14 +35,14 @@ def test_nothing_is_whole_before_it_is_laid_out() -> None:
     assert not reading.is_whole
 
 
-def test_a_part_that_grows_has_to_be_read_again() -> None:
+def test_a_part_that_grows_has_to_be_read_again():
     reading = laid_out(Part("a", 40, 2))
     reading.note("a", 0, 2)
     reading.lay_out([Part("a", 40, 30)])
     assert (reading.shown, reading.is_whole) == (0, False)
 
 
-def test_another_width_keeps_what_was_read_whole_and_nothing_else() -> None:
+def test_another_width_keeps_what_was_read_whole_and_nothing_else():
     reading = laid_out(Part("a", 40, 2), Part("b", 40, 9))
     reading.note("a", 0, 2)
     reading.note("b", 0, 8)
@@ -51,7 +51,7 @@ def test_another_width_keeps_what_was_read_whole_and_nothing_else() -> None:
     assert reading.first_unseen == ("b", 0)
 
 
-def test_what_goes_and_comes_back_as_it_was_stays_read() -> None:
+def test_what_goes_and_comes_back_as_it_was_stays_read():
     reading = laid_out(Part("a", 40, 5))
     reading.note("a", 0, 5)
     reading.lay_out([Part("a", 40, 0, is_ready=False)])
@@ -60,17 +60,10 @@ def test_what_goes_and_comes_back_as_it_was_stays_read() -> None:
     assert reading.is_whole
 
 
-def test_too_narrow_a_part_cannot_be_read() -> None:
-    reading = laid_out(Part("a", 12, 5))
-    reading.note("a", 0, 5)
-    assert reading.shown == 0
-
-
 @given(
-    st.integers(0, 60),
-    st.lists(st.tuples(st.integers(-5, 65), st.integers(0, 20)), max_size=12),
+    st.integers(0, 60), st.lists(st.tuples(st.integers(-5, 65), st.integers(0, 20)), max_size=12)
 )
-def test_it_counts_as_a_set_of_lines_does(lines: int, views: list[tuple[int, int]]) -> None:
+def test_it_counts_as_a_set_of_lines_does(lines, views):
     reading, seen = laid_out(Part("a", 40, lines)), set[int]()
     for first, count in views:
         reading.note("a", first, first + count)
@@ -86,9 +79,7 @@ def test_it_counts_as_a_set_of_lines_does(lines: int, views: list[tuple[int, int
     st.integers(0, 30),
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=4),
 )
-def test_covered_lines_are_not_in_view(
-    top: int, height: int, covers: list[tuple[int, int]]
-) -> None:
+def test_covered_lines_are_not_in_view(top, height, covers):
     shown = {y for first, last in lines_in_view(top, height, covers) for y in range(first, last)}
     covered = {y for low, high in covers for y in range(low, high)}
     assert shown == set(range(top, top + height)) - covered

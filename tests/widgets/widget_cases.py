@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.widget import Widget
 from work_cases import WORK_WIDGETS, chain_rows, task_lines
 
+from widgets import views
 from widgets.bands.band_meter import BandMeter
 from widgets.bands.fact_list import FactList
 from widgets.conversation import conversation as conversation_pane
@@ -18,27 +19,6 @@ from widgets.frame.header import HeaderBar
 from widgets.frame.timeline import Timeline
 from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
-from widgets.views import (
-    BandChangeView,
-    BandView,
-    CacheView,
-    CompletionView,
-    FactView,
-    FileDiffView,
-    GuardCheckView,
-    HeaderView,
-    ItemView,
-    KeyHintView,
-    LineView,
-    MeterView,
-    ProfileChangeView,
-    ProposalView,
-    QueueView,
-    RuleChangeView,
-    TurnView,
-    WorkPaneView,
-    WorkRowView,
-)
 from widgets.work.work_pane import WorkPane
 
 Filled = Callable[[str], tuple[Widget, Callable[[], None]]]
@@ -47,27 +27,29 @@ Filled = Callable[[str], tuple[Widget, Callable[[], None]]]
 
 def header(text: str) -> tuple[Widget, Callable[[], None]]:
     bar = HeaderBar()
-    view = HeaderView(text, text, text, text, 3, "decide", text, 1_000, 0.5, 1, text)
+    view = views.HeaderView(text, text, text, text, 3, "decide", text, 1_000, 0.5, 1, text)
     return bar, lambda: bar.show(view)
 
 
 def key_bar(text: str) -> tuple[Widget, Callable[[], None]]:
     bar = KeyBar()
-    return bar, lambda: bar.show([KeyHintView(text, text, True), KeyHintView(text, text)])
+    return bar, lambda: bar.show(
+        [views.KeyHintView(text, text, True), views.KeyHintView(text, text)]
+    )
 
 
 def meter(text: str) -> tuple[Widget, Callable[[], None]]:
     made = BandMeter()
-    bands = (BandView(text, 5, 1, 2, 9), BandView("identity", 9, 1, 2, 9, 1, 1))
+    bands = (views.BandView(text, 5, 1, 2, 9), views.BandView("identity", 9, 1, 2, 9, 1, 1))
     return made, lambda: made.show(
-        MeterView(bands, 5, 10, text, 1, 1, text, 3, CacheView(1, 2, 3, text))
+        views.MeterView(bands, 5, 10, text, 1, 1, text, 3, views.CacheView(1, 2, 3, text))
     )
 
 
 def board(text: str) -> tuple[Widget, Callable[[], None]]:
     made = WorkPane()
-    rows = (WorkRowView("k", text[:2], "bad", text, text, text, 1, True),) * 3
-    view = WorkPaneView(text, rows, text, task_lines(text), chain_rows(text))
+    rows = (views.WorkRowView("k", text[:2], "bad", text, text, text, 1, True),) * 3
+    view = views.WorkPaneView(text, rows, text, task_lines(text), chain_rows(text))
     return made, lambda: made.show(view)
 
 
@@ -92,7 +74,10 @@ def prompt(text: str) -> tuple[Widget, Callable[[], None]]:
     made = Prompt(
         placeholder=text,
         entries=[text],
-        complete=lambda kind, prefix: [CompletionView(text, text), CompletionView(prefix, kind)],
+        complete=lambda kind, prefix: [
+            views.CompletionView(text, text),
+            views.CompletionView(prefix, kind),
+        ],
     )
 
     def fill() -> None:
@@ -105,64 +90,59 @@ def prompt(text: str) -> tuple[Widget, Callable[[], None]]:
 
 def conversation(text: str) -> tuple[Widget, Callable[[], None]]:
     made = Conversation()
-    lines = (LineView(text[:1], text, "good", text), LineView("", text))
+    lines = (views.LineView(text[:1], text, "good", text), views.LineView("", text))
 
     def fill() -> None:
         roles = ("person", "agent", "wave", "note", "error")
         # Each kind of turn both ways: drawn live and frozen.
         rounds = conversation_pane.LIVE // len(roles) + 1
         made.show(
-            [TurnView(f"{n}{role}", role, text, lines) for n in range(rounds) for role in roles]
+            [
+                views.TurnView(f"{n}{role}", role, text, lines)
+                for n in range(rounds)
+                for role in roles
+            ]
         )
-        for end in range(1, len(text) + 1):
-            made.upsert(TurnView("stream", "agent", text[:end], streaming=True))
+        for end in range(1, len(text) + 1, 5):
+            made.upsert(views.TurnView("stream", "agent", text[:end], streaming=True))
+        made.upsert(views.TurnView("stream", "agent", text, streaming=True))
 
     return made, fill
 
 
 def proposals(text: str) -> tuple[Widget, Callable[[], None]]:
     made = ProposalPanel()
-    front = ProposalView(
-        proposal_id=text,
-        kind="action",
-        title=text,
-        risk="high",
-        digest=text,
-        session=text,
-        task=text,
-        role=text,
-        age_s=5,
-        left_s=5,
-        revises=text,
-        changes=(text,),
-        purpose=text,
-        question=text,
-        escalation=text,
-        items=(ItemView(text, 1, text, text, text, text), ItemView(text, 1, "reserve")),
-        fields=((text, text), ("argv", text)),
-        body=text,
-        diffs=(FileDiffView(text, text, text + "\nmore"), FileDiffView(text, None, text)),
-        notes=(text,),
-        shift=ProfileChangeView(
-            text,
-            text,
-            text,
-            (1, 2),
-            (BandChangeView(text, (1, 2, 3), (2, 3, 4)), BandChangeView("a", (1, 2, 3), (1, 2, 3))),
-            (RuleChangeView(text, text, text),),
-            (text,),
-            (GuardCheckView(text, False, text),),
+    texts = dict.fromkeys(
+        (
+            *("proposal_id", "title", "digest", "session", "task", "role", "revises"),
+            *("purpose", "question", "escalation", "body"),
         ),
-        second_key=True,
+        text,
     )
-    return made, lambda: made.show(QueueView(front, 0, 2), [KeyHintView(text, text)])
+    bands = (
+        views.BandChangeView(text, (1, 2, 3), (2, 3, 4)),
+        views.BandChangeView("a", (1, 2, 3), (1, 2, 3)),
+    )
+    rules, checks = (
+        (views.RuleChangeView(text, text, text),),
+        (views.GuardCheckView(text, False, text),),
+    )
+    front = views.ProposalView(
+        **texts, kind="action", risk="high", age_s=5, left_s=5, changes=(text,), notes=(text,),
+        items=(views.ItemView(text, 1, text, text, text, text), views.ItemView(text, 1, "reserve")),
+        fields=((text, text), ("argv", text)),
+        diffs=(views.FileDiffView(text, text, text + "\nmore"), views.FileDiffView(text, None, text)),
+        shift=views.ProfileChangeView(text, text, text, (1, 2), bands, rules, (text,), checks),
+        second_key=True,
+    )  # fmt: skip
+    return made, lambda: made.show(views.QueueView(front, 0, 2), [views.KeyHintView(text, text)])
 
 
 def facts(text: str) -> tuple[Widget, Callable[[], None]]:
     made = FactList(empty=text)
     rows = [
-        FactView(text, "kept", text, 5, text, text, 900_000, text, True),
-        FactView("b", "changed", text, 5, text, text),
+        views.FactView(text, "kept", text, 5, text, text, 900_000, text, True),
+        views.FactView("b", "changed", text, 5, text, text),
     ]
 
     def fill() -> None:

@@ -23,6 +23,8 @@ from cockpit.commands.terminal import is_terminal, say
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
+    from cockpit.acp.agent_server import OpenProject
+    from cockpit.acp.session_updates import Wording
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.runtime import Runtime
     from cockpit.loop.runtime_settings import RuntimeSettings
@@ -56,9 +58,17 @@ def acp(approve: str | None, log_json: str | None, model: str | None) -> None:
         say("An ACP client starts this command. docs/how-to/editors.md says how; Ctrl+C ends it.")
     flags = {"[model] name": model, "[approval] policy": approve, "[log] json": log_json}
     from cockpit.acp.run_server import serve_stdio
-    from cockpit.acp.session_updates import Wording
-    from cockpit.commands.sessions.proposal_text import proposal_text
-    from widgets.text.clean import clean
+
+    try:
+        asyncio.run(serve_stdio(project_opener(flags), load_wording(), say))
+    except ValueError as error:
+        raise WrongUse(
+            f"Standard input and output must be pipes of an ACP client: {error}"
+        ) from error
+
+
+def project_opener(flags: Mapping[str, object]) -> OpenProject:
+    """Return the function that opens a client's folder with its settings, ``flags`` before them."""
 
     @asynccontextmanager
     async def open_project(folder: Path) -> AsyncIterator[Runtime]:
@@ -66,12 +76,16 @@ def acp(approve: str | None, log_json: str | None, model: str | None) -> None:
         async with open_project_runtime(place, settings) as runtime:
             yield runtime
 
-    try:
-        asyncio.run(serve_stdio(open_project, Wording(clean, proposal_text), say))
-    except ValueError as error:
-        raise WrongUse(
-            f"Standard input and output must be pipes of an ACP client: {error}"
-        ) from error
+    return open_project
+
+
+def load_wording() -> Wording:
+    """Return how proposals and other texts are written for a client."""
+    from cockpit.acp.session_updates import Wording
+    from cockpit.commands.sessions.proposal_text import proposal_text
+    from widgets.text.clean import clean
+
+    return Wording(clean, proposal_text)
 
 
 async def _prepare(

@@ -110,6 +110,8 @@ def test_no_file_is_written_blind(ground: Workspace, tool: str) -> None:
     seen = GuardState(packet_files=standing(ground, "app.py", (1, 1)))
     assert asked(ground, seen, tool, path="./app.py", **rest) is None
     assert asked(ground, GuardState(), tool, path="new.py", **rest) is None
+    there = (ground.root / "app.py").read_text()
+    assert asked(ground, GuardState(), "write_file", path="app.py", content=there) is None
 
 
 @pytest.mark.parametrize(

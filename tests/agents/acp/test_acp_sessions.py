@@ -121,15 +121,6 @@ async def test_words_of_a_rejection_reach_the_agent_as_its_next_prompt(acp: Acp)
     assert len(turns) == 2 and "use the Makefile" in turns[1]["text"]
 
 
-async def test_words_of_a_discussion_reach_the_agent_once(acp: Acp) -> None:
-    task = acp.begin(await acp.start("command touch ran.txt"))
-    (proposal,) = await acp.asked()
-    await acp.discuss(proposal, "answer why touch?")
-    session = await task
-    assert "answer why touch?" in acp.said(session.session_id)[1]
-    assert len(acp.rows(session.session_id, "runner.turn_started")) == 2
-
-
 async def test_several_permissions_wait_at_once(acp: Acp) -> None:
     task = acp.begin(await acp.start("several 3"))
     waiting = await acp.asked(3)

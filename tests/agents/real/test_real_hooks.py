@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,18 +98,6 @@ def test_claude_code_goes_on_when_it_is_allowed_and_its_own_no_withdraws(
     terminals.wait((terminals.root / "four.txt").exists, lambda: terminals.screen("claude"))
     terminals.until("cockpit", "No proposals")
     assert len(terminals.permissions("expired")) == 2
-
-
-@needs("claude")
-@pytest.mark.parametrize("terminals", ["claude"], indirect=True)
-def test_without_a_cockpit_claude_code_is_as_it_was(terminals: Terminals) -> None:
-    words = ("claude", "-p", "command one.txt now 1", "--permission-mode", "default")
-    done = subprocess.run(
-        words, cwd=terminals.root, env=terminals.env, capture_output=True, text=True, timeout=180
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert not (terminals.root / "one.txt").exists(), "print mode refuses what nobody allowed"
-    assert terminals.rows("proposal.created") == []
 
 
 @needs("codex")

@@ -111,7 +111,7 @@ class Near(ChainWorld):
             for task in self.working:
                 if task.done() and not task.cancelled():
                     task.result()
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
         return seen
 
     async def end(self, running: asyncio.Task[Worker]) -> Worker:

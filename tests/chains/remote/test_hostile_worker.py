@@ -108,16 +108,17 @@ async def test_harmful_messages_end_nothing_and_forged_steps_count_for_nothing(t
             async with queue.answer(queue.subjects.decide("T-1", 1, fence), answer_wrongly):
                 most = remote_runs.MOST_WAITING
                 await world.until(lambda: len(world.rows("proposal.created")) >= most)
-                waiting = world.store.read_now(proposals.select_pending)
+                shown, *_ = world.store.read_now(proposals.select_pending)
+                given = {"by": "person", "shown_digest": shown.shown_digest}
                 world.store.write_now(
-                    lambda tx: proposals.decide(
-                        tx, waiting[0].proposal_id, "rejected", by="person",
-                        shown_digest=waiting[0].shown_digest,
-                    )
-                )  # fmt: skip
-                await world.until(
-                    lambda: len(world.store.read_now(remote_runs.select_unanswered)) < most
+                    lambda tx: proposals.decide(tx, shown.proposal_id, "rejected", **given)
                 )
+
+                def is_answered() -> bool:
+                    waiting = world.store.read_now(remote_runs.select_unanswered)
+                    return shown.proposal_id not in [each.proposal_id for each in waiting]
+
+                await world.until(is_answered)
             reviewed = StepResult("quality_review", "PASS", {"tx": 1, "outcome": "done"})
             base, branch = sent["base_commit"], work_branch("T-1", 1, fence)
             git(world.world.root, "push", "--quiet", "origin", f"{base}:refs/heads/{branch}")
@@ -128,7 +129,7 @@ async def test_harmful_messages_end_nothing_and_forged_steps_count_for_nothing(t
         await world.until(lambda: world.run().state != "returned")
         assert world.statuses()["T-1"] != "done" and world.merged() == []
         assert "other" in [row["worker"] for row in world.details("remote.run.void")]
-        assert len(world.rows("proposal.created")) == most < FLOOD
+        assert most <= len(world.rows("proposal.created")) < FLOOD
         world.start_worker("honest")
         await world.end(coordinator)
         assert world.statuses() == {"T-1": "done"}, world.said

@@ -1,0 +1,104 @@
+"""Lists that a user picks from: rows stay readable at any width, by keys and by clicks."""
+
+from __future__ import annotations
+
+import pytest
+
+from widgets.bands.fact_list import FactList
+from widgets.forms.pick_list import PickList, mark_current
+from widgets.views import FactView
+from widgets.work.measure_list import MeasureList, MeasureView, bars
+
+FACTS = [
+    FactView(
+        key=str(place), source_ref=f"file:src/part_{place:05}.py:1-40", fate="removed", level="full",
+        tokens=593 + place, utility=None, why="band ceiling · situational", pinned=False,
+    )
+    for place in range(80)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 160])
+async def test_sources_are_told_apart_and_reasons_end_with_an_ellipsis(stage, width):
+    async with stage(FactList(FACTS), size=(width, 12)) as pilot:
+        await pilot.pause()
+        rows = [row for row in pilot.app.rows if "file:" in row]
+        assert len({row.split("file:")[1].split()[0] for row in rows}) == len(rows) >= 8
+        for row in rows:
+            assert "band ceiling" in row
+            assert "situational" in row or "…" in row
+
+
+async def test_a_click_takes_the_cursor_and_a_second_opens(stage):
+    async with stage(FactList(FACTS), size=(100, 12)) as pilot:
+        await pilot.pause()
+        for number in (5, 0, 3):
+            place = next(y for y, row in enumerate(pilot.app.rows) if f"part_{number:05}" in row)
+            await pilot.click(offset=(20, place))
+            assert pilot.app.query_one(FactList).at_cursor.key == str(number)
+        assert not pilot.app.got(FactList.Opened)
+        await pilot.click(offset=(20, place), times=2)
+        assert [each.key for each in pilot.app.got(FactList.Opened)] == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("series", "width", "drawn"),
+    [
+        ((1.0,), 0, ""),
+        ((0.0, 0.5, 1.0), 3, "▁▅█"),
+        ((0.7, 0.9), 20, "▆▆▆▆▆▆▆▆▆ █████████ "),
+        ((0.0, 2.0, 4.0, 4.0), 2, "▃█"),
+    ],
+)
+def test_bars(series, width, drawn):
+    assert bars(series, width) == drawn
+
+
+@pytest.mark.parametrize("width", [60, 160])
+async def test_the_number_of_a_measure_is_never_cut_off(stage, width):
+    view = MeasureView("Token limit used per worker", "74%", "below 100%", "5 workers", is_met=True)
+    async with stage(MeasureList(), size=(width, 20)) as pilot:
+        await pilot.app.query_one(MeasureList).show([view])
+        await pilot.pause()
+        assert "✔ 74%" in pilot.app.drawn
+        assert "aim met: below 100% · 5 workers" in pilot.app.drawn
+
+
+ROWS = [
+    ("a", "review pr 24", "2 h ago"),
+    ("b", "fix login", "yesterday"),
+    ("c", "fix logout", "yesterday"),
+]
+
+
+async def test_arrows_and_enter_pick(stage):
+    async with stage(PickList("p", ROWS)) as pilot:
+        await pilot.press("down", "down", "up", "enter")
+        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["b"]
+
+
+async def test_typing_filters_by_words_in_any_order(stage):
+    async with stage(PickList("p", ROWS)) as pilot:
+        await pilot.press(*"OUT fix")
+        assert "fix logout" in pilot.app.drawn
+        assert "fix login" not in pilot.app.drawn
+        await pilot.press("enter")
+        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["c"]
+
+
+async def test_the_current_row_is_marked(stage):
+    async with stage(PickList("p", mark_current(ROWS, "b"), first="b")) as pilot:
+        marked = [row for row in pilot.app.rows if "now" in row]
+        assert len(marked) == 1
+        assert "fix login" in marked[0]
+        assert "yesterday" in marked[0]
+        await pilot.press("enter")
+        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["b"]
+
+
+async def test_escape_leaves(stage):
+    async with stage(PickList("p", [], empty="No sessions yet.")) as pilot:
+        assert "No sessions yet." in pilot.app.drawn
+        await pilot.press("enter", "escape")
+        assert len(pilot.app.got(PickList.Dismissed)) == 1
+        assert not pilot.app.got(PickList.Picked)

@@ -1,0 +1,64 @@
+"""Texts of tasks: aligned and wrapped, every word and indent kept, and limited however long they are."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.content import Content
+
+from widgets.text.wrapped import wrap_line
+from widgets.work.task_memory_rows import LISTED_MOST, READ_MOST, handoff_rows, wip_rows
+from widgets.work.task_panel import TaskPanel
+from widgets.work.task_views import ErrorView, HandoffView, TaskView, WipView
+
+
+async def test_long_lists_and_texts_are_cut_and_that_is_said(stage):
+    many = LISTED_MOST + 7
+    view = WipView(
+        "T-1",
+        phase="testing",
+        files=tuple(f"src/{n}.py" for n in range(many)),
+        decisions=tuple((f"decision {n}", "") for n in range(many)),
+        errors=tuple(ErrorView("e", "", f"message {n}") for n in range(many)),
+    )
+    told = "\n".join(row.value.plain if row.value else row.name for row in wip_rows(view))
+    assert "src/0.py" in told
+    assert f"src/{many - 1}.py" not in told
+    assert "… 7 more" in told
+    assert "decision 6\n" not in told
+    assert f"decision {many - 1}" in told
+    assert f"message {many - 1}" in told
+    assert told.count("… 7 earlier") == 2
+    handoff = HandoffView("T-1", status="PASS", details="x" * (READ_MOST + 5), kept=True)
+    told = "\n".join(row.value.plain if row.value else row.name for row in handoff_rows(handoff))
+    assert "5 more characters: `cockpit handoff show T-1 --details`" in told
+    panel = TaskPanel(TaskView("T-1", "title", description="word " * READ_MOST))
+    async with stage(panel) as pilot:
+        panel.focus()
+        await pilot.press("G")
+        await pilot.pause()
+        await pilot.pause()
+        assert f"{READ_MOST * 4 - 1:,} more characters" in pilot.app.drawn
+
+
+def drawn(text: str, width: int, hang: int | None = None) -> list[str]:
+    return [piece.plain.rstrip() for piece in wrap_line(Content(text), width, hang)]
+
+
+def test_the_rest_of_an_indented_line_is_indented():
+    assert drawn("  one two three four", 12) == ["  one two", "  three four"]
+    assert drawn("  f1      Show all the keys", 20, 10) == [
+        "  f1      Show all",
+        "          the keys",
+    ]
+    assert drawn("one two three", 9) == ["one two", "three"]
+    assert drawn("", 9) == [""]
+
+
+@given(
+    st.text(alphabet=" ab\u4e00", max_size=60), st.integers(2, 30), st.none() | st.integers(0, 12)
+)
+def test_nothing_is_lost_and_nothing_is_wider(text, width, hang):
+    pieces = wrap_line(Content(text), width, hang)
+    assert "".join("".join(piece.plain for piece in pieces).split()) == "".join(text.split())
+    assert all(piece.rstrip().cell_length <= width for piece in pieces)
