@@ -91,9 +91,6 @@ def _has_only_successes(tx: Tx, context: WaveContext, plan: Plan) -> bool:
     if any(call["error"] or asks_to_read(call) for call in plan.calls):
         return False
     actions = outbox.select_for_wave(tx.connection, context.wave.wave_id)
-    proposed_again = {
-        action.key.removesuffix(CHANGING) for action in actions if action.key.endswith(CHANGING)
-    }
-    return all(
-        action.phase == "confirmed" for action in actions if action.key not in proposed_again
-    )
+    keys = {action.key for action in actions}
+    counted = [action for action in actions if f"{action.key}{CHANGING}" not in keys]
+    return all(action.phase == "confirmed" for action in counted)
