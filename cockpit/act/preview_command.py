@@ -42,7 +42,8 @@ def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> Acti
     return ActionPreview(
         type="run",
         title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
-        risk=verdict.risk if sandbox.works or verdict.risk == "high" else "medium",
+        # Without a sandbox nobody knows what such a command reaches.
+        risk="high" if verdict.unknown and not sandbox.works else verdict.risk,
         summary=payload.reason,
         fields=(
             ("argv", line),
@@ -59,6 +60,7 @@ def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> Acti
             "timeout_s": payload.timeout_s,
             "sandboxed": sandbox.works,
             **({"scripts": pins} if (pins := scripts.pins()) else {}),
+            **({"tree": scripts.tree} if scripts.tree else {}),
         },
     )
 

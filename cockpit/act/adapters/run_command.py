@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
-from cockpit.act.named_scripts import why_changed
+from cockpit.act.named_scripts import digest_tree, why_changed
 from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
 from cockpit.act.sandbox.git_view import ViewRefused, changes_repository, run_in_view
 from cockpit.act.sandbox.project_view import TooLarge
@@ -46,6 +46,8 @@ class _Payload(Struct, frozen=True):
     """Whether it runs in the reading sandbox."""
     scripts: tuple[dict[str, str], ...] = ()
     """Files that the command runs, with the digests of what was shown."""
+    tree: str = ""
+    """The digest of the project's files, where it runs what they say."""
 
 
 class CommandAdapter:
@@ -68,6 +70,11 @@ class CommandAdapter:
         if request.reading:
             return await _read(request, ground)
         changed = await asyncio.to_thread(why_changed, request.scripts, ground.confined)
+        if not changed and request.tree:
+            now = await asyncio.to_thread(digest_tree, str(ground.root))
+            changed = (
+                "" if now == request.tree else "the project's files changed since it was shown"
+            )
         if changed:
             return failed("conflict", f"{shlex.join(argv)[:80]}: {changed}. It was not run.")
         if not request.sandboxed:
