@@ -84,12 +84,15 @@ def judge_line(line: str, *, outside: Callable[[Sequence[str]], bool] | None = N
     if len(line) > LONGEST:
         return _too_long()
     judging = _Judging(outside)
-    judging.script(line, 0)
+    try:
+        judging.script(line, 0)
+    except RecursionError:
+        return _too_long()
     return judging.verdict()
 
 
 def _too_long() -> Verdict:
-    return Verdict("high", ("it is too long to be judged",), unknown=True)
+    return Verdict("high", ("it is too long or too deep to be judged",), unknown=True)
 
 
 class _Judging:
@@ -123,6 +126,8 @@ class _Judging:
             for redirection in item.redirections:
                 if redirection.writes_file:
                     self._place(redirection.target.text)
+                    if depth and redirection.target.text != "/dev/null":
+                        self._add_unknown("a script in it writes to a file", high=False)
             if isinstance(item, SimpleCommand):
                 for assignment in item.assignments:
                     self._assign(assignment.name)

@@ -3,7 +3,8 @@
 ``sh build.sh`` shows a name; what runs is the file's content at that moment. Its digest goes into the
 proposal, and the command is refused if the content is another one when it would run. What a test runner, a
 Makefile or a script loads in its turn can be any file of the project: so such a proposal says that it runs
-what the project's tests and scripts say, with the digest of all of them. See ``docs/reference/actions.md``, previews.
+what the project's tests and scripts say, with the digest of all of them. See
+``docs/reference/actions.md``, previews.
 """
 
 from __future__ import annotations

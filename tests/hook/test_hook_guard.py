@@ -112,15 +112,9 @@ def test_only_lines_that_were_all_returned_are_redundant(agent: Agent) -> None:
         ("cat a.py", "sed -n '3,9p' a.py"),
         ("cat a.py", "head -5 a.py"),
         ("cat a.py", "tail -n 5 ./a.py"),
-        ("cat -n a.py", "cat a.py | head -20 | tail -5"),
-        ("nl -ba a.py | sed -n '1,30p'", "sed -n '4,6p;10,12p' a.py"),
-        ("sed -n 1,30p a.py; cat b.py", "awk 'NR>=3 && NR<=9' a.py"),
         ("cat a.py b.py", "cat b.py"),
         ("grep -n 'line 7' a.py", "grep -n 'line 7' a.py"),
         ("grep -rn 'line 7' .", "grep -rn 'line 7' ."),
-        ("grep -n line a.py | wc -l", "grep -n line a.py | wc -l"),
-        ("cd . && cat a.py", "cd . && head -3 a.py"),
-        ("head -9 a.py; tail -9 a.py; sed -n 20,30p a.py", "echo '---'; sed -n 22,25p a.py"),
     ],
 )
 @pytest.mark.parametrize("name", ["claude", "codex"])
@@ -133,6 +127,8 @@ def test_commands_that_only_read_are_guarded(
 
 
 NEVER = [
+    "cat a.py | head",
+    "cd . && cat a.py",
     "cat a.py > copy.py",
     "cat a.py >> copy.py",
     "cat a.py | tee copy.py",
@@ -168,18 +164,6 @@ def test_what_may_do_more_than_read_always_passes(agent: Agent, command: str) ->
         response = {"stdout": TEXT, "stderr": "", "interrupted": False}
         assert agent.event("PreToolUse", **call) is None
         agent.event("PostToolUse", **call, tool_response=response)
-
-
-def test_a_command_that_leaves_the_shell_elsewhere_passes(root: Path, tmp_path: Path) -> None:
-    """Claude Code keeps its shell's folder, Codex starts each command anew."""
-    (root / "inner").mkdir()
-    (root / "inner/c.py").write_text(TEXT)
-    for name, refused in (("claude", False), ("codex", True)):
-        agent = Agent(root, tmp_path / name, name)
-        agent.shell("cd inner && cat c.py")
-        assert bool(agent.shell("cd inner && cat c.py")) is refused
-        agent.shell("grep -n 'line 7' a.py && cd inner")
-        assert bool(agent.shell("grep -n 'line 7' a.py && cd inner")) is refused
 
 
 def test_text_from_a_shell_does_not_make_a_read_redundant(agent: Agent) -> None:

@@ -87,9 +87,8 @@ READS: dict[str, tuple[str, dict[str, str]]] = {
     "a file": ("Read", {"file_path": "src/a.py"}),
     "a search": ("Grep", {"pattern": "x"}),
     "a listing": ("LS", {"path": "."}),
-    "a low command": ("Bash", {"command": "git status --short"}),
-    "a pipe of reads": ("Bash", {"command": "git log | head -3"}),
-    "a read in a folder": ("Bash", {"command": "cd src && sed -n '1,9p' a.py 2>/dev/null"}),
+    "a plain command": ("Bash", {"command": "sed -n '1,9p' src/a.py"}),
+    "a plain command of git": ("Bash", {"command": "git diff -- src/a.py"}),
 }
 WRITES: dict[str, tuple[str, dict[str, str]]] = {
     "a new file": ("Write", {"file_path": "src/b.py", "content": "x"}),
@@ -98,6 +97,8 @@ WRITES: dict[str, tuple[str, dict[str, str]]] = {
     "tests": ("Bash", {"command": "pytest -q"}),
     "tests in a folder": ("Bash", {"command": "cd src && python -m pytest -q 2>&1 | tail -3"}),
     "a read with a glob": ("Bash", {"command": "cat *.py"}),
+    "a pipe of reads": ("Bash", {"command": "git log | head -3"}),
+    "a read in a folder": ("Bash", {"command": "cd src && sed -n '1,9p' a.py 2>/dev/null"}),
 }
 NEVER: dict[str, tuple[str, dict[str, str]]] = {
     "high risk": ("Bash", {"command": "rm -rf node_modules"}),
@@ -207,7 +208,8 @@ def test_a_denied_command_is_refused_before_it_runs(project: Project, agent: str
 def test_a_permission_is_answered_in_the_agent_s_words(project: Project, agent: str) -> None:
     assert project.told(agent, "permission_request_read") is None
     project.extra["COCKPIT_APPROVE"] = "reads"
-    assert project.told(agent, "permission_request_read") == {
+    plain = {"tool_input": {"command": "ls"}}
+    assert project.told(agent, "permission_request_read", **plain) == {
         "hookSpecificOutput": {
             "hookEventName": "PermissionRequest",
             "decision": {"behavior": "allow"},

@@ -27,7 +27,10 @@ for place in / /etc /usr /proc/sys/kernel/core_pattern; do [ -w "$place" ] && ec
 echo "limit:$(ulimit -u 2>/dev/null || ulimit -p)"
 """
 _FIX = "install bubblewrap; without it, commands and agents run with all of your rights"
-_READING_FIX = "install bubblewrap 0.7 or newer, and as administrator setpriv (util-linux); until then `reads` asks"
+_READING_FIX = (
+    "install bubblewrap 0.7 or newer, and as administrator setpriv (util-linux); until then `reads`"
+    " asks before each command"
+)
 _FORBIDDEN = (
     "the kernel or the container forbids it; allow unprivileged user namespaces (in a container: "
     "--security-opt seccomp=unconfined), or see docs/how-to/troubleshooting.md"

@@ -19,6 +19,25 @@ if TYPE_CHECKING:
 
 _WRITING = "it writes to a file that it names"
 _SIGNS = re.compile(r"[\s'\"=<>|;&(){}`$]+")
+_WRITES = frozenset(
+    (
+        "cp",
+        "dd",
+        "ed",
+        "ex",
+        "install",
+        "ln",
+        "mv",
+        "patch",
+        "perl",
+        "rm",
+        "rsync",
+        "sed",
+        "tee",
+        "touch",
+    )
+)
+"""Programs that may write the files that they name."""
 _MOVES = frozenset(("cd", "pushd", "popd", "ln", "mv"))
 """After one of these a name may mean another file: in another folder, or through a new link."""
 
@@ -37,7 +56,10 @@ def judge_command(
     from cockpit.act.command_risk_table import file_risk
 
     verdict = judge_line(command)
-    items = list(iter_items(parse_shell(command)))
+    try:
+        items = list(iter_items(parse_shell(command)))
+    except RecursionError:
+        return "high", verdict.reasons, True
     texts = [word.text for word in iter_words(items)]
     # What a script in quotes names is not a word of its own: its signs count as blanks.
     words = {*texts, *_SIGNS.split(command), *_SIGNS.split(" ".join(texts))}
@@ -48,7 +70,9 @@ def judge_command(
         is_known = not target.marks and not words & _MOVES
         trouble = why_not_target(target.text) if is_known else _WRITING
         reasons += [trouble] if trouble else []
-    if any(word and file_risk(os.path.normpath(word)) == "high" for word in words):
+    may_write = verdict.unknown or any(word.rpartition("/")[2] in _WRITES for word in words)
+    names = {word for each in words for word in (each, each.rpartition("=")[2]) if word}
+    if may_write and any(file_risk(os.path.normpath(name)) == "high" for name in names):
         reasons.append("it may change a file that steers what runs or what agents read")
     if verdict.denied:
         reasons.append("cockpit's own agent never runs it")

@@ -93,6 +93,12 @@ def judge_tool(
     """
     if tool in SHELLS:
         return judge_shell(arguments, command, root=root, cwd=cwd)
+    if tool in READERS or tool in SEARCHERS:
+        from cockpit.loop.permissions.tool_commands import why_not_plain_read
+
+        if strange := why_not_plain_read(arguments):
+            reason = f"its argument {strange[:60]!r} may change what it reads"
+            return ToolRisk("high", (reason,))
     if tool in READERS:
         return judge_reading(arguments.get(READERS[tool]), root=root, cwd=cwd)
     if tool in SEARCHERS:

@@ -131,7 +131,6 @@ HIGH = [
     "echo x | bash > calc.py",
     "echo x > CLAUDE.md",
     "echo x >> .env",
-    "cat > calc.sh <<EOF\nx > /etc/passwd\nEOF\nbash calc.sh",
     "cat calc.py > .claude/settings.json",
     "env bash -c 'echo x > calc.py'",
     "timeout 5 sh -c 'cat calc.py >> Makefile'",
@@ -162,7 +161,7 @@ def test_what_a_quoted_script_does_counts(script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["cat calc.py", "grep '=>' calc.py", "ls | wc -l", "cat calc.py 2>&1"]
+    "script", ["cat calc.py", "grep '=>' calc.py", "wc -l calc.py", "git log -p -- calc.py"]
 )
 def test_a_read_stays_one_however_it_is_wrapped(script: str) -> None:
     for way, request in ways(script).items():
