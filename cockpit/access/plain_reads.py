@@ -203,11 +203,11 @@ def _read_option(
         is_apart = name in row.named and not program.startswith("git ")
         following = next(words, None) if is_apart else None
         return None if following is None else [(name, following)]
-    options = []
+    options: list[tuple[str, str]] = []
     for place, letter in enumerate(word[1:], start=1):
         if letter in row.valued:
-            value = word[place + 1 :] or next(words, None)
-            return None if value is None else [*options, (f"-{letter}", value)]
+            given = word[place + 1 :] or next(words, None)
+            return None if given is None else [*options, (f"-{letter}", given)]
         if letter not in row.flags:
             return None
         options.append((f"-{letter}", ""))

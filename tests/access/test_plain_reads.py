@@ -197,7 +197,8 @@ SHELLS = {
 WORDS = (
     "cat head tail sed grep rg ls find wc nl git diff show log blame a.py sub . -n -r -e -o -c 2,3p"
     " '2,3p'"
-    " 'a b' '' $X * ? [a] ~ =ls !x {a,b} > >> < << <<< | || & && ; ( ) # \\ ` $( <( >( EOF ' touch planted -delete"
+    " 'a b' '' $X * ? [a] ~ =ls !x {a,b} > >> < << <<< | || & && ; ( ) # \\ ` $( <( >( EOF ' touch planted"
+    " -delete"
     " -exec --output=planted -i w e --pre ./x % @ ^ = : -- - +"
 )
 PIECES = (
