@@ -30,7 +30,8 @@ _ARGUMENTS = ("args", "arguments", "argv", "parameters", "params")
 _SHELL_ARGUMENTS = frozenset(
     """
     command cmd description timeout timeout_ms run_in_background workdir cwd justification yield_time_ms
-    max_output_tokens login tty with_escalated_permissions sandbox_permissions prefix_rule
+    max_output_tokens login tty with_escalated_permissions sandbox_permissions prefix_rule parsed_cmd
+    call_id turn_id reason
     """.split()  # noqa: SIM905 - as above
 )
 """Arguments of agents' own shells under which a command is the one that is shown."""

@@ -37,14 +37,6 @@ def test_a_script_is_shown_line_by_line(tmp_path: Path, name: str) -> None:
     assert is_kept(body), body
 
 
-def test_what_a_script_loads_is_shown_line_by_line(tmp_path: Path) -> None:
-    (tmp_path / "a.sh").write_text(". ./b.sh\n. ./c.sh\n", encoding="utf-8")
-    for name in ("b.sh", "c.sh"):
-        (tmp_path / name).write_text("x=1\n", encoding="utf-8")
-    body = find_scripts(("sh", "a.sh"), Confined(tmp_path)).body()
-    assert [line.split()[0] for line in kept_lines(body) if ".sh  " in line] == ["b.sh", "c.sh"]
-
-
 def test_a_tool_s_arguments_are_shown_line_by_line() -> None:
     assert is_kept(render_arguments({"path": "a.py", "script": CODE}), indent="  ")
     assert render_arguments({}) == ""
