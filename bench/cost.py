@@ -29,7 +29,8 @@ from session_costs import Costs, Step, invented, run
 from written_session import run_written
 
 from cockpit.access.confined_paths import Confined
-from cockpit.act.reading.reading_commands import find_reading
+from cockpit.access.plain_reads import read_line
+from cockpit.act.reading_commands import translate
 from cockpit.loop.phases.tool_results import Exchange, answer_approved
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import outline
@@ -166,8 +167,8 @@ def _names(text: str) -> set[str]:
 def _items_read(command: str) -> tuple[str, ...]:
     """Return what a command reads, as the items of the context request that cockpit makes of it."""
     inside = command.replace("cd /testbed && ", "").replace("/testbed/", "")
-    reading = find_reading(["bash", "-c", inside], _nowhere())
-    return reading.items if reading and not reading.refusal else ()
+    read = read_line(inside)
+    return () if read is None else translate(read, _nowhere())
 
 
 @cache

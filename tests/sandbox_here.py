@@ -10,6 +10,7 @@ import asyncio
 import os
 
 from cockpit.act.sandbox.bubblewrap import detect
+from cockpit.act.sandbox.reading_sandbox import why_no_reading
 
 _HERE = asyncio.run(detect(os.environ))
 CONFINES = _HERE.works
@@ -24,3 +25,5 @@ WARNING = (
     )
 )
 """All that a run under the policy ``all`` prints on stderr, where nothing else is to be said."""
+READS = not asyncio.run(why_no_reading(_HERE))
+"""Whether there is a reading sandbox; as administrator a test opens its project to others."""

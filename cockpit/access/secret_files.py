@@ -18,7 +18,9 @@ _SENSITIVE = (
     "credentials.yml", "credentials.yaml", "credentials.toml", "secrets.*", "*.secrets",
     "service-account*.json", "master.key", "vault-password*", ".vault_pass*", "kubeconfig",
 )  # fmt: skip
-_HARMLESS = ("*.example", "*.sample", "*.template", "*.dist", "*.py", "*.pub", "*.md", "*.rst")
+_HARMLESS = ("*.example", "*.sample", "*.template", "*.dist", "*.py", "*.pub", "*.md", "*.rst",
+    "cacert.pem",  # the certificates that programs trust
+)  # fmt: skip
 _FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store"})
 """Folders whose every file holds secrets."""
 

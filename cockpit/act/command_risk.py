@@ -1,372 +1,272 @@
-"""The risk of a command, from a table.
+"""The risk of a command: high for what a person should see first, medium for everything else.
 
-A command is as risky as its riskiest part, however it is wrapped: through ``env``, ``xargs``,
-``timeout``, ``find -exec``, a shell's ``-c``, or all of them inside each other. A program that is not
-in the table is never low. The verdict informs the user and the approval policy; the sandbox confines.
-See ``docs/reference/actions.md``.
+The verdict informs the user and the approval policy; it decides over no read, and the sandbox confines.
+Here-documents and quoted text are data. A command that cannot be judged is ``unknown``: outside a sandbox no
+policy lets it pass. See ``docs/reference/actions.md``, risk.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
-from posixpath import normpath
 from typing import Literal
 
 from msgspec import Struct
 
 from cockpit.access.parse_shell import parse_shell
-from cockpit.access.reads.judge_reads import why_not_read_options
-from cockpit.access.shell_syntax import iter_words
-from cockpit.act.command_line import is_short_enough, script_commands
+from cockpit.access.shell_syntax import SimpleCommand, Word, iter_items
 from cockpit.act.command_risk_table import (
+    CARRIERS,
     DENIED,
-    GIT_LOW,
-    GIT_MEDIUM,
-    HIGH,
+    EFFECTS,
+    HIDES,
     INTERPRETERS,
-    LOW,
-    MEDIUM,
-    NETWORKED,
-    PASS_THROUGH,
-    READERS,
-    RUNNERS,
+    ONLINE,
+    REWRITES,
     SHELLS,
-    SUBCOMMANDS,
+    VERBS,
 )
 from cockpit.core.state_folder import names_state
 
 Risk = Literal["low", "medium", "high"]
 
-_ORDER: dict[Risk, int] = {"low": 0, "medium": 1, "high": 2}
-_DEPTH = 12
-_WORK = 1_500
-_TOO_MUCH = (
-    "Its script is too long or too deeply nested to be judged; write it to a file and run that."
-)
-_ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=")
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+LONGEST = 20_000
+"""Characters of a command that is judged; a longer one is unknown."""
+OUTSIDE = "it names a place outside the project"
+UNKNOWN = "what it runs is only known when it runs"
+_DEEPEST = 4
+_BEHIND = 12
+"""Words behind a wrapper that may be the program it runs."""
+_MOST_COMMANDS = 500
+_OF_OURS = frozenset({"gh", "hub"})
+_COMMIT = "Use git_commit, which shows what is committed."
+_FORCED = frozenset({"-D", "-d", "-f", "--force", "--hard", "-M", "--delete"})
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _LOADED = re.compile(
-    r"^(?:PATH|LD_.*|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|GIT_.*|NODE_OPTIONS|BASH_ENV|ENV|"
-    r"PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS)$"
+    r"(?:PATH|LD_.*|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|GIT_.*|NODE_OPTIONS|BASH_ENV|ENV|IFS|PERL5OPT|RUBYOPT"
+    r"|JAVA_TOOL_OPTIONS|PROMPT_COMMAND)"
 )
+_CODE = re.compile(r"-[A-Za-z]*[ceEr]|--(?:eval|print|command)(?:=.*)?")
+_MODULE = re.compile(r"-[A-Za-z]*m(.*)")
+_DEVICE = re.compile(r"of=/dev/(?!null$|stdout$|stderr$)")
 
 
 class Verdict(Struct, frozen=True):
     """The risk of a command.
 
-    ``denied`` is the message when the command is never run; ``reasons`` say what raised the risk;
-    ``network`` says that such a command needs the network.
+    ``denied`` is the message when the command is never run; ``reasons`` say what raised the risk; ``network``
+    says that such a command needs the network, ``unknown`` that a part of it cannot be judged.
     """
 
     risk: Risk
     reasons: tuple[str, ...] = ()
     denied: str | None = None
     network: bool = False
-
-
-class _Level(Struct, frozen=True):
-    """How deep the wrapping is, and how many commands may still be judged in all (shared, counted down).
-
-    In a ``guess`` a glob as program is no reason for high risk: it is probably no command.
-    """
-
-    depth: int
-    left: list[int]
-    guess: bool = False
-
-    def deeper(self, *, guess: bool = False) -> _Level:
-        return _Level(self.depth + 1, self.left, self.guess or guess)
-
-    def exhausted(self) -> bool:
-        self.left[0] -= 1
-        return self.depth > _DEPTH or self.left[0] < 0
-
-
-def combine_verdicts(verdicts: Sequence[Verdict], floor: Risk = "low") -> Verdict:
-    """Combine verdicts: the highest risk, the first denial, every reason once."""
-    risk = max((v.risk for v in verdicts), key=_ORDER.__getitem__, default=floor)
-    reasons = dict.fromkeys(reason for verdict in verdicts for reason in verdict.reasons)
-    return Verdict(
-        risk=max(risk, floor, key=_ORDER.__getitem__),
-        reasons=tuple(reasons),
-        denied=next((v.denied for v in verdicts if v.denied), None),
-        network=any(v.network for v in verdicts),
-    )
+    unknown: bool = False
 
 
 def judge(argv: Sequence[str]) -> Verdict:
-    """Return the verdict over one command, wrappers and nested scripts included."""
-    return combine_verdicts([_judge(tuple(argv), _Level(0, [_WORK])), _places(argv)])
+    """Return the verdict over one command."""
+    if sum(map(len, argv)) > LONGEST:
+        return _too_long()
+    judging = _Judging()
+    judging.command([Word(word, 0) for word in argv], 0)
+    return judging.verdict()
 
 
-def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
-    if level.exhausted():
-        return Verdict("high", denied=_TOO_MUCH)
-    if not argv:
-        return Verdict("medium", ("the program comes from its input",))
-    program = _name(argv[0])
-    rest = argv[1:]
-    if "$" in argv[0] or "`" in argv[0] or (not level.guess and _is_pattern(argv[0])):
-        return Verdict("high", ("its program is only known when it runs",))
-    if program in DENIED or program.startswith("mkfs"):
-        return Verdict("high", denied=DENIED.get(program, "It formats a disk."))
-    if program in PASS_THROUGH:
-        return _wrapped(program, rest, level)
-    if program in SHELLS:
-        return _shell(program, rest, level)
-    if program == "trap":
-        return _script(rest[0] if rest else "", level)
-    if program in {"eval", "source", "."}:
-        return combine_verdicts([_script(" ".join(rest), level)], "high")
-    if program == "git":
-        return _git(rest)
-    if program == "find":
-        return _find(rest, level)
-    if program in INTERPRETERS or re.fullmatch(r"(?:python|pypy)[0-9.]*", program):
-        return _interpreter(program, rest, level)
-    if program in RUNNERS:
-        return _runner(program, rest, level)
-    return _listed(program, rest)
+def judge_line(line: str, *, outside: Callable[[Sequence[str]], bool] | None = None) -> Verdict:
+    """Return the verdict over shell text: that of the riskiest command in it.
+
+    ``outside`` is for an agent that has no tools of ours for git and GitHub, and so may run those; it says
+    which commands of cockpit that agent may run.
+    """
+    if len(line) > LONGEST:
+        return _too_long()
+    judging = _Judging(outside)
+    try:
+        judging.script(line, 0)
+    except RecursionError:
+        return _too_long()
+    return judging.verdict()
 
 
-def _listed(program: str, rest: tuple[str, ...]) -> Verdict:
-    network = program in NETWORKED
-    if program == "dd" and any(map(_device, rest)):
-        return Verdict("high", denied="It writes to a device.")
-    if program in HIGH:
-        return Verdict("high", (HIGH[program],), network=network)
-    if program in SUBCOMMANDS:
-        verb = next((word for word in rest if not word.startswith("-")), "")
-        low, high = SUBCOMMANDS[program]
-        if verb in high:
-            return Verdict("high", (f"{program} {verb} reaches beyond the project",), network=True)
-        if verb in low:
-            return Verdict("low")
-        return Verdict("medium", (f"{program} {verb}".rstrip() + " is not in the table",))
-    if program == "rm":
-        wide = any(w.startswith("-") and (set("rRf") & set(w.lstrip("-"))) for w in rest)
-        return Verdict("high" if wide else "medium", ("it removes files",))
-    if program in {"chmod", "chown"}:
-        deep = any(w == "--recursive" or re.match(r"^-[a-zA-Z]*R", w) for w in rest)
-        return Verdict("high" if deep else "medium", ("it changes permissions",))
-    if program == "ruff":
-        writes = (rest[:1] != ("check",) and "--check" not in rest) or "--fix" in rest
-        return Verdict("medium", ("it rewrites files",)) if writes else Verdict("low")
-    if program in LOW:
-        return Verdict("low")
-    if program in READERS:
-        return _reading((program, *rest))
-    if program in MEDIUM:
-        return Verdict("medium", (MEDIUM[program],))
-    return Verdict("medium", (f"{program!r} is not in the table of known programs",))
+def _too_long() -> Verdict:
+    return Verdict("high", ("it is too long or too deep to be judged",), unknown=True)
 
 
-def _reading(argv: tuple[str, ...]) -> Verdict:
-    """The verdict over a program that reads, if its options are known to do nothing else."""
-    trouble = why_not_read_options(argv)
-    return Verdict("medium", (trouble,)) if trouble else Verdict("low")
+class _Judging:
+    """One command line: what is known of it so far."""
 
+    def __init__(self, outside: Callable[[Sequence[str]], bool] | None = None) -> None:
+        self._outside = outside
+        self._reasons: dict[str, None] = {}
+        self._denied: str | None = None
+        self._high = False
+        self._unknown = False
+        self._left = _MOST_COMMANDS
 
-def _device(word: str) -> bool:
-    """Whether ``dd`` writes to a device other than ``/dev/null`` and the standard streams."""
-    name, _, path = word.partition("=")
-    place = normpath("/" + path.lstrip("/"))
-    return (
-        name == "of"
-        and path.startswith("/")
-        and place.startswith("/dev/")
-        and place not in ("/dev/null", "/dev/stdout", "/dev/stderr")
-    )
+    def verdict(self) -> Verdict:
+        return Verdict(
+            "high" if self._high or self._denied else "medium",
+            tuple(self._reasons),
+            self._denied,
+            network=not ONLINE.isdisjoint(self._reasons),
+            unknown=self._unknown,
+        )
 
+    def script(self, text: str, depth: int) -> None:
+        """Judge every command of a script, those in substitutions too."""
+        script = parse_shell(text)
+        if script.errors or depth > _DEEPEST:
+            self._add_unknown()
+            if depth > _DEEPEST:
+                return
+        for item in iter_items(script):
+            for redirection in item.redirections:
+                if redirection.writes_file:
+                    self._place(redirection.target.text)
+                    if depth and redirection.target.text != "/dev/null":
+                        self._add_unknown("a script in it writes to a file", high=False)
+            if isinstance(item, SimpleCommand):
+                for assignment in item.assignments:
+                    self._assign(assignment.name)
+                self.command(list(item.words), depth)
 
-def _wrapped(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
-    takes_value = PASS_THROUGH[program]
-    words = list(rest)
-    verdicts: list[Verdict] = []
-    while words:
-        word = words[0]
-        assigned = _ASSIGNMENT.match(word)
-        if program == "env" and assigned:
-            verdicts.append(_assigned(assigned.group(1)))
-            words.pop(0)
-        elif program == "env" and re.match(r"^(?:-[a-zA-Z0-9]*S|--split-string)", word):
-            text = re.sub(r"^(?:-[a-zA-Z0-9]*S|--split-string=?)", "", words.pop(0))
-            words = [*_words(text or (words.pop(0) if words else "")), *words]
-        elif word == "--":
-            words.pop(0)
-            if program != "env":
-                break
-        elif word.startswith("-") and len(word) > 1:
-            words.pop(0)
-            if word in takes_value and words:
-                words.pop(0)
-        else:
-            break
-    if program == "timeout" and words:
-        words.pop(0)
-    floor: Risk = "medium" if program in {"xargs", "parallel", "watch"} else "low"
-    if not words:
-        return combine_verdicts(verdicts, "medium" if program in {"xargs", "parallel"} else floor)
-    return combine_verdicts([*verdicts, _judge(tuple(words), level.deeper())], floor)
+    def command(self, words: list[Word], depth: int) -> None:
+        """Judge one command by its words, quotes resolved."""
+        self._left -= 1
+        if self._left < 0:
+            self._add_unknown()
+            return
+        if not words:
+            return
+        texts = [word.text for word in words]
+        for text in texts[1:]:
+            self._place(text)
+        if words[0].marks:
+            self._add_unknown()
+        program = name_of(texts[0])
+        if program in CARRIERS and not (program == "find" and not _runs(texts)):
+            self._carried(words[1:], depth)
+            if program in ("xargs", "parallel"):
+                self._unknown = self._unknown or len(texts) == 1
+        self._program(program, texts[1:], depth)
 
+    def _carried(self, words: list[Word], depth: int) -> None:
+        """Judge the command behind a wrapper: which word it begins with is not looked for."""
+        for place, word in enumerate(words[:_BEHIND]):
+            if match := _ASSIGNMENT.match(word.text):
+                self._assign(match[1])
+            if re.search(r"\s", word.text):
+                self.script(word.text, depth + 1)
+            elif not word.text.startswith("-") and not _is_relative(word.text):
+                if word.marks:
+                    self._add_unknown()
+                self._program(name_of(word.text), [each.text for each in words[place + 1 :]], depth)
 
-def _shell(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
-    words = list(rest)
-    while words and re.match(r"^[-+]", words[0]):
-        word = words.pop(0)
-        if re.match(r"^-[a-zA-Z]*c", word):
-            while words and re.match(r"^[-+]", words[0]):
-                words.pop(0)
-            return _script(words[0] if words else "", level)
-        if word in {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"} and words:
-            words.pop(0)
-    if words:
-        return Verdict("medium", (f"it runs the shell script {words[0]!r}",))
-    return Verdict("medium", (f"{program} reads its commands from its input",))
+    def _program(self, program: str, rest: Sequence[str], depth: int) -> None:
+        self._denied = self._denied or self._why_denied(program, rest)
+        if effect := EFFECTS.get(program):
+            self._raise(effect)
+        if program in VERBS:
+            verb = _git_verb(rest) if program == "git" else _first_plain(rest)
+            if effect := VERBS[program].get(verb):
+                self._raise(effect)
+            if program == "git" and verb and (rest[0][:1] == "-" or _FORCED & set(rest)):
+                self._raise(REWRITES)
+        if program == "find" and any(word == "-delete" or word.startswith("-f") for word in rest):
+            self._raise(EFFECTS["rm"])
+        if program in SHELLS:
+            self._shell(rest, depth)
+        elif program in HIDES:
+            self._add_unknown(high=program in ("eval", "source", "."))
+        elif INTERPRETERS.fullmatch(program):
+            self._interpreter(rest, depth)
 
+    def _why_denied(self, program: str, rest: Sequence[str]) -> str | None:
+        if program == "dd" and any(map(_DEVICE.match, rest)):
+            return "It writes to a device."
+        if self._outside is not None:
+            if program in _OF_OURS or (program == "cockpit" and self._outside(rest)):
+                return None
+        elif program == "git" and _git_verb(rest) == "commit":
+            return _COMMIT
+        return DENIED.get("mkfs" if program.startswith("mkfs") else program)
 
-def _script(text: str, level: _Level) -> Verdict:
-    verdicts = [Verdict("medium", ("it runs a script inside a shell",))]
-    if not is_short_enough(text):
-        return Verdict("high", denied=_TOO_MUCH)
-    for command in script_commands(text):
-        if command is None:
-            verdicts.append(Verdict("high", ("a part of its script cannot be read",)))
-            if level.exhausted():
-                return combine_verdicts([*verdicts, Verdict("high", denied=_TOO_MUCH)])
-            continue
-        if command.argv:
-            verdict = _judge(command.argv, level.deeper(guess=command.guess))
-            verdicts += [verdict, _places(command.argv)]
-        verdicts += [_assigned(name) for name in command.assigned]
-        verdicts.append(_places(("", *command.writes)))
-    return combine_verdicts(verdicts)
+    def _shell(self, rest: Sequence[str], depth: int) -> None:
+        for place, word in enumerate(rest):
+            if not word.startswith(("-", "+")):
+                return  # a file of the project, which the proposal shows
+            if re.fullmatch(r"-[a-zA-Z]*c", word):
+                script = next((each for each in rest[place + 1 :] if each[:1] not in "-+"), "")
+                self.script(script, depth + 1)
+                return
+        self._add_unknown("it takes its script from its input")
 
+    def _interpreter(self, rest: Sequence[str], depth: int) -> None:
+        for place, word in enumerate(rest):
+            if not word.startswith("-"):
+                return
+            if module := _MODULE.fullmatch(word):
+                name = module[1] or next(iter(rest[place + 1 :]), "")
+                after = rest[place + 1 :] if module[1] else rest[place + 2 :]
+                if depth <= _DEEPEST:
+                    self._program(name.split(".")[0], after, depth + 1)
+                return
+            if _CODE.fullmatch(word):
+                self._add_unknown("it runs code given on the command line", high=False)
+                return
+            if word in ("--version", "-V", "--help", "-h"):
+                return
+        self._add_unknown("it reads code from its input", high=False)
 
-def _assigned(name: str) -> Verdict:
-    """The verdict over setting a variable."""
-    if _LOADED.match(name):
-        return Verdict("high", (f"{name} changes what is run",))
-    return Verdict("low")
+    def _assign(self, name: str) -> None:
+        if _LOADED.fullmatch(name):
+            self._raise(f"{name} changes what is run")
 
-
-def _find(rest: tuple[str, ...], level: _Level) -> Verdict:
-    runs = any(word in _FIND_RUNS for word in rest)
-    verdicts = [Verdict("low") if runs else _reading(("find", *rest))]
-    if {"-delete", "-fls"} & set(rest) or any(word.startswith("-fprint") for word in rest):
-        verdicts.append(Verdict("high", ("it removes or overwrites files that it finds",)))
-    for place, word in enumerate(rest):
-        if word in _FIND_RUNS:
-            ends = [i for i, w in enumerate(rest) if i > place and w in {";", "+", "\\;"}]
-            verdicts.append(_judge(rest[place + 1 : ends[0] if ends else None], level.deeper()))
-            verdicts.append(Verdict("medium", ("it runs a program on what it finds",)))
-    return combine_verdicts(verdicts)
-
-
-def _interpreter(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
-    python = program.startswith(("python", "pypy"))
-    words = list(rest)
-    while words and words[0].startswith("-"):
-        word = words.pop(0)
-        module = re.match(r"^-[a-zA-Z]*m(.*)$", word) if python else None
-        if module:
-            name = module.group(1) or (words.pop(0) if words else "")
-            return _judge((name.split(".")[0], *words), level.deeper())
-        if (re.match(r"^-[a-zA-Z]*[cer]", word) and not word.startswith("--")) or word == "--eval":
-            return Verdict("medium", ("it runs code given on the command line",))
-        if python and word in {"-W", "-X"} and words:
-            words.pop(0)
-    if words:
-        return Verdict("medium", (f"it runs {words[0]!r}",))
-    return Verdict("low") if rest else Verdict("medium", ("it reads code from its input",))
-
-
-def _runner(program: str, rest: tuple[str, ...], level: _Level) -> Verdict:
-    """``uv run X``, ``poetry run X``: as risky as X; every other verb by the runner's own row."""
-    verbs, high = RUNNERS[program]
-    words = list(rest)
-    while words and words[0].startswith("-"):
-        words.pop(0)
-    if words and words[0] in verbs:
-        words.pop(0)
-        while words and words[0].startswith("-"):
-            option = words.pop(0)
-            if option in {"--with", "--python", "-p", "--extra", "--group", "--package"} and words:
-                words.pop(0)
-        return _judge(tuple(words), level.deeper())
-    if not words or words[0] in high:
-        reason = f"{' '.join((program, *words[:1]))} fetches or changes what is installed"
-        return Verdict("high", (reason,), network=True)
-    return Verdict("medium", (f"{program} {words[0]} is not in the table",))
-
-
-def _git(rest: tuple[str, ...]) -> Verdict:
-    words = list(rest)
-    while words and words[0].startswith("-"):
-        option = words.pop(0)
-        if option not in {
-            "--no-pager",
-            "-P",
-            "--version",
-            "--literal-pathspecs",
-            "--no-optional-locks",
-        }:
-            return Verdict("high", (f"git {option} changes where or how git works",))
-    verb = words[0] if words else ""
-    options = words[1:]
-    if verb == "commit":
-        return Verdict("high", denied="Use git_commit, which shows what is committed.")
-    if any(
-        re.match(r"^--(?:ext-diff|exec|upload-pack|receive-pack|output|open-files)", w)
-        for w in options
-    ):
-        return Verdict("high", (f"git {verb} would run a program or write a file",))
-    if not verb or not why_not_read_options(("git", *rest)):
-        return Verdict("low")
-    if verb in GIT_MEDIUM and not {"--hard", "-f", "--force", "-D", "-d", "-m", "-M"} & set(
-        options
-    ):
-        return Verdict("medium", (f"git {verb} changes the worktree or the index",))
-    if verb in GIT_LOW:
-        return _reading(("git", *rest))
-    return Verdict("high", (f"git {verb} can lose or publish work",), network=verb in NETWORKED)
-
-
-def _places(argv: Sequence[str]) -> Verdict:
-    """What the arguments point at."""
-    verdicts: list[Verdict] = []
-    for word in argv[1:]:
-        value = word.split("=", 1)[-1]
+    def _place(self, word: str) -> None:
+        """Say what a word points at."""
+        value = word.rpartition("=")[2]
         parts = PurePosixPath(value).parts
         if any(part.casefold() == ".git" for part in parts) or names_state(value):
-            verdicts.append(Verdict("high", ("it names git's or cockpit's own files",)))
+            self._raise("it names git's or cockpit's own files")
         elif value != "/dev/null" and (value.startswith(("~", "/")) or ".." in parts):
-            verdicts.append(Verdict("medium", ("it names a place outside the project",)))
-    return combine_verdicts(verdicts)
+            self._reasons[OUTSIDE] = None
+
+    def _raise(self, reason: str) -> None:
+        self._high = True
+        self._reasons[reason] = None
+
+    def _add_unknown(self, reason: str = UNKNOWN, *, high: bool = True) -> None:
+        self._unknown = True
+        self._high = self._high or high
+        self._reasons[reason] = None
 
 
-def _is_pattern(word: str) -> bool:
-    """Whether a shell may put names of files, or several words, in the place of a word."""
-    if "*" in word or "?" in word:
-        return True
-    for line in word.split("\n"):
-        if -1 < line.find("[") < line.rfind("]") - 1:
-            return True
-        inside = line[line.find("{") + 1 : line.rfind("}") + 1] if "{" in line else ""
-        if inside and ("," in inside or ".." in inside):
-            return True
-    return False
+def name_of(word: str) -> str:
+    """Return a program's name as the table has it."""
+    return PurePosixPath(word).name.casefold().removesuffix(".exe")
 
 
-def _name(word: str) -> str:
-    return PurePosixPath(word).name.casefold().removesuffix(".exe").lstrip("\\")
+def _is_relative(word: str) -> bool:
+    """Whether a word is a path of the project rather than the name of a program."""
+    return "/" in word and not word.startswith("/")
 
 
-def _words(text: str) -> list[str]:
-    """The words that ``env -S`` makes of its argument."""
-    script = parse_shell(text)
-    if len(script.items) == 1 and not script.errors and not script.separators:
-        return [word.text for word in iter_words(script.items)]
-    return re.sub(r"[\"']", " ", text).split()
+def _runs(words: Sequence[str]) -> bool:
+    return any(word in ("-exec", "-execdir", "-ok", "-okdir") for word in words)
+
+
+def _first_plain(words: Sequence[str]) -> str:
+    return next((word for word in words if not word.startswith("-")), "")
+
+
+def _git_verb(words: Sequence[str]) -> str:
+    rest: Iterator[str] = iter(words)
+    for word in rest:
+        if word in ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"):
+            next(rest, "")
+        elif not word.startswith("-"):
+            return word
+    return ""

@@ -1,8 +1,7 @@
-"""The tables of risk: programs and verbs by what they can do, and files by what they steer.
+"""One table: what a person should see of a command before it runs, and files by what they steer.
 
-:mod:`cockpit.act.command_risk` judges commands by them. A program that is missing is judged medium, never
-low: an addition can only lower the risk of a common command or raise that of a dangerous one. See
-``docs/reference/actions.md``.
+It informs the user and raises the risk; the sandbox confines. A program that is not in it is of medium risk.
+:mod:`cockpit.act.command_risk` judges by it. See ``docs/reference/actions.md``, risk.
 """
 
 from __future__ import annotations
@@ -12,234 +11,137 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from cockpit.access.reads.program_table import PROGRAMS
-
 _ROOT = "It asks for the rights of another user. cockpit runs nothing with more rights than yours."
+_GITHUB = "Use the github tool, which shows the fields and the body before they are posted."
+_MACHINE = "It stops the machine."
 
 DENIED: Mapping[str, str] = {
-    "sudo": _ROOT,
-    "su": _ROOT,
-    "doas": _ROOT,
-    "pkexec": _ROOT,
-    "runuser": _ROOT,
-    "gh": "Use the github tool, which shows the fields and the body before they are posted.",
-    "hub": "Use the github tool, which shows the fields and the body before they are posted.",
+    **dict.fromkeys(("sudo", "su", "doas", "pkexec", "runuser"), _ROOT),
+    **dict.fromkeys(("gh", "hub"), _GITHUB),
+    **dict.fromkeys(("shutdown", "reboot", "halt", "poweroff"), _MACHINE),
     "cockpit": "Only the user runs cockpit's own commands; an agent cannot approve.",
-    "shutdown": "It stops the machine.",
-    "reboot": "It stops the machine.",
-    "halt": "It stops the machine.",
-    "poweroff": "It stops the machine.",
+    "mkfs": "It formats a disk.",
 }
 """Never run, whatever is approved: the words say what to do instead."""
 
-PASS_THROUGH: Mapping[str, frozenset[str]] = {
-    "env": frozenset({"-u", "--unset", "-C", "--chdir"}),
-    "timeout": frozenset({"-s", "--signal", "-k", "--kill-after"}),
-    "nice": frozenset({"-n", "--adjustment"}),
-    "ionice": frozenset({"-c", "-n", "--class", "--classdata"}),
-    "chrt": frozenset(),
-    "nohup": frozenset(),
-    "setsid": frozenset(),
-    "stdbuf": frozenset({"-i", "-o", "-e"}),
-    "time": frozenset({"-f", "-o"}),
-    "command": frozenset(),
-    "builtin": frozenset(),
-    "exec": frozenset({"-a"}),
-    "busybox": frozenset(),
-    "strace": frozenset({"-e", "-o", "-p"}),
-    "unshare": frozenset(),
-    "watch": frozenset({"-n", "--interval"}),
-    "parallel": frozenset({"-j", "--jobs"}),
-    "xargs": frozenset({"-I", "-n", "-P", "-L", "-d", "-E", "-s", "-a", "--max-args"}),
-    "prlimit": frozenset(),
-    "setpriv": frozenset(),
-    "bwrap": frozenset(),
-}
-"""Programs that run the command in their arguments, with the options that take a value."""
+REMOVES = "it removes or overwrites files"
+NETWORK = "it uses the network"
+INSTALLS = "it installs or removes software"
+PUBLISHES = "it publishes"
+REWRITES = "it can lose or rewrite work in git"
+REMOTE = "it reaches other machines or services"
+PROCESSES = "it ends or schedules processes"
+RIGHTS = "it changes permissions"
 
+ONLINE = frozenset({NETWORK, INSTALLS, PUBLISHES, REMOTE})
+"""What fails in the sandbox, whose network is off."""
+
+
+def _programs(effect: str, names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), effect)
+
+
+EFFECTS: Mapping[str, str] = {
+    **_programs(REMOVES, "rm rmdir shred unlink truncate dd wipefs"),
+    **_programs(NETWORK, "curl wget nc ncat netcat socat telnet ftp ping"),
+    **_programs(
+        REMOTE, "ssh scp sftp rsync docker podman kubectl helm terraform ansible aws gcloud az"
+    ),
+    **_programs(
+        INSTALLS, "pip3 pipx uvx npx bunx conda mamba brew apt apt-get dpkg yum dnf apk pacman snap"
+    ),
+    **_programs(PUBLISHES, "twine"),
+    **_programs(PROCESSES, "kill killall pkill crontab systemctl"),
+    **_programs(RIGHTS, "chmod chown chgrp setfacl"),
+}
+"""Programs with one effect, whatever their arguments."""
+
+_PACKAGES = _programs(
+    INSTALLS, "install i ci add remove uninstall update upgrade sync exec dlx get download pip tool"
+) | _programs(PUBLISHES, "publish login deploy")
+VERBS: Mapping[str, Mapping[str, str]] = {
+    "git": {
+        **_programs(PUBLISHES, "push send-email"),
+        **_programs(NETWORK, "fetch pull clone ls-remote remote submodule lfs"),
+        **_programs(
+            REWRITES,
+            "reset rebase clean checkout restore rm merge cherry-pick revert am gc"
+            " prune reflog update-ref symbolic-ref filter-branch filter-repo replace worktree config"
+            " fast-import",
+        ),
+    },
+    **dict.fromkeys(
+        [
+            "npm",
+            "yarn",
+            "pnpm",
+            "bun",
+            "pip",
+            "uv",
+            "poetry",
+            "pdm",
+            "cargo",
+            "go",
+            "gem",
+            "bundle",
+            "dotnet",
+            "mvn",
+        ],
+        _PACKAGES,
+    ),
+}
+"""Programs with effects by their verb."""
+
+CARRIERS = frozenset(
+    [
+        "env",
+        "timeout",
+        "nice",
+        "ionice",
+        "nohup",
+        "setsid",
+        "stdbuf",
+        "time",
+        "command",
+        "builtin",
+        "exec",
+        "busybox",
+        "xargs",
+        "parallel",
+        "watch",
+        "strace",
+        "find",
+        "fd",
+        "script",
+        "uv",
+        "poetry",
+        "pipenv",
+        "hatch",
+        "pdm",
+        "coverage",
+        "bundle",
+        "trap",
+        "flock",
+        "chroot",
+        "unshare",
+        "nsenter",
+        "setpriv",
+        "prlimit",
+        "bwrap",
+        "systemd-run",
+    ]
+)
+"""Programs that run another one, which is one of their words."""
 SHELLS = frozenset(
-    {"sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "csh", "tcsh", "rbash"}
+    ["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "csh", "tcsh", "rbash"]
 )
-
-INTERPRETERS = frozenset({"python", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua"})
-
-RUNNERS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "uv": (
-        frozenset({"run"}),
-        frozenset({"pip", "add", "remove", "sync", "lock", "tool", "publish"}),
-    ),
-    "poetry": (frozenset({"run"}), frozenset({"add", "remove", "install", "update", "publish"})),
-    "pdm": (
-        frozenset({"run"}),
-        frozenset({"add", "remove", "install", "update", "publish", "sync"}),
-    ),
-    "pipenv": (frozenset({"run"}), frozenset({"install", "uninstall", "update", "sync", "lock"})),
-    "hatch": (frozenset({"run"}), frozenset({"publish", "env"})),
-    "rye": (frozenset({"run"}), frozenset({"add", "remove", "sync", "install", "publish"})),
-    "bundle": (frozenset({"exec"}), frozenset({"install", "update", "add", "remove"})),
-    "coverage": (frozenset({"run"}), frozenset()),
-}
-"""Runners: verbs that run the command behind them, verbs that change an installation."""
-
-SUBCOMMANDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "cargo": (
-        frozenset({"test", "check", "clippy", "build", "nextest", "bench", "doc", "tree"}),
-        frozenset({"install", "publish", "login", "add", "update", "yank", "owner"}),
-    ),
-    "go": (
-        frozenset({"test", "vet", "build", "list", "doc", "version"}),
-        frozenset({"get", "install", "mod", "generate"}),
-    ),
-    "npm": (
-        frozenset({"test", "t", "ls", "outdated"}),
-        frozenset({"install", "i", "ci", "add", "publish", "uninstall", "update", "exec", "login"}),
-    ),
-    "yarn": (
-        frozenset({"test"}),
-        frozenset({"add", "install", "publish", "remove", "dlx", "upgrade"}),
-    ),
-    "pnpm": (
-        frozenset({"test"}),
-        frozenset({"add", "install", "publish", "remove", "dlx", "update"}),
-    ),
-    "pip": (
-        frozenset({"list", "show", "freeze", "check"}),
-        frozenset({"install", "uninstall", "download", "wheel"}),
-    ),
-    "dotnet": (
-        frozenset({"test", "build"}),
-        frozenset({"add", "nuget", "publish", "tool", "restore"}),
-    ),
-    "mvn": (frozenset({"test", "verify"}), frozenset({"deploy", "install"})),
-    "gradle": (frozenset({"test", "check"}), frozenset({"publish"})),
-}
-"""Programs judged by their verb: (low, high); any other verb is medium."""
-
-_NET = "it talks to the network"
-_INSTALL = "it installs software"
-_MACHINE = "it reaches other machines or services"
-_PROCESS = "it ends or schedules other processes"
-
-HIGH: Mapping[str, str] = {
-    "curl": _NET,
-    "wget": _NET,
-    "http": _NET,
-    "aria2c": _NET,
-    "nc": _NET,
-    "ncat": _NET,
-    "netcat": _NET,
-    "socat": _NET,
-    "telnet": _NET,
-    "ftp": _NET,
-    "sftp": _NET,
-    "ssh": _MACHINE,
-    "scp": _MACHINE,
-    "rsync": _MACHINE,
-    "docker": _MACHINE,
-    "podman": _MACHINE,
-    "kubectl": _MACHINE,
-    "helm": _MACHINE,
-    "aws": _MACHINE,
-    "gcloud": _MACHINE,
-    "az": _MACHINE,
-    "terraform": _MACHINE,
-    "ansible": _MACHINE,
-    "ansible-playbook": _MACHINE,
-    "twine": "it publishes a package",
-    "pip2": _INSTALL,
-    "pip3": _INSTALL,
-    "pipx": _INSTALL,
-    "uvx": _INSTALL,
-    "npx": _INSTALL,
-    "bunx": _INSTALL,
-    "conda": _INSTALL,
-    "mamba": _INSTALL,
-    "brew": _INSTALL,
-    "apt": _INSTALL,
-    "apt-get": _INSTALL,
-    "dpkg": _INSTALL,
-    "yum": _INSTALL,
-    "dnf": _INSTALL,
-    "apk": _INSTALL,
-    "pacman": _INSTALL,
-    "snap": _INSTALL,
-    "gem": _INSTALL,
-    "easy_install": _INSTALL,
-    "ensurepip": _INSTALL,
-    "kill": _PROCESS,
-    "killall": _PROCESS,
-    "pkill": _PROCESS,
-    "crontab": _PROCESS,
-    "at": _PROCESS,
-    "systemctl": _PROCESS,
-    "service": _PROCESS,
-    "launchctl": _PROCESS,
-    "mount": "it changes file systems",
-    "umount": "it changes file systems",
-    "dd": "it writes raw data",
-    "shred": "it destroys files",
-    "truncate": "it cuts files",
-    "gpg": "it uses your keys",
-    "ssh-keygen": "it uses your keys",
-    "ssh-add": "it uses your keys",
-    "security": "it reads stored passwords",
-    "pass": "it reads stored passwords",
-    "chroot": "it leaves the project",
-    "nsenter": "it leaves the project",
-    "tmux": "it starts programs that stay",
-    "screen": "it starts programs that stay",
-}
-
-NETWORKED = frozenset(
-    [name for name, why in HIGH.items() if why in {_NET, _MACHINE, _INSTALL}]
-    + ["push", "pull", "fetch", "clone", "ls-remote", "twine"]
+INTERPRETERS = re.compile(
+    r"(?:python|pypy)[0-9.]*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript|pwsh"
 )
-
-MEDIUM: Mapping[str, str] = {
-    "mv": "it moves files",
-    "cp": "it copies files",
-    "ln": "it makes links",
-    "mkdir": "it makes directories",
-    "rmdir": "it removes directories",
-    "touch": "it makes files",
-    "tee": "it writes files",
-    "install": "it writes files",
-    "patch": "it rewrites files",
-    "tar": "it may overwrite files",
-    "unzip": "it may overwrite files",
-    "make": "it runs the Makefile's commands",
-    "just": "it runs the justfile's commands",
-    "tox": "it builds environments",
-    "nox": "it builds environments",
-    "pre-commit": "it runs hooks that rewrite files",
-    "black": "it rewrites files",
-    "isort": "it rewrites files",
-    "prettier": "it rewrites files",
-    "gofmt": "it may rewrite files",
-}
-
-LOW = frozenset(
-    """
-    pytest py.test unittest doctest mypy pyright flake8 pylint pyflakes pycodestyle bandit vulture
-    lint-imports tsc eslint jest vitest mocha rspec phpunit ctest compileall py_compile tokenize
-    json.tool shellcheck hadolint yamllint cloc tokei scc sleep yes wait cd return exit set shift less
-    ag more expr
-    """.split()  # noqa: SIM905 - a list of forty quoted words a line each is no easier to read
+HIDES = frozenset(
+    ["eval", "source", ".", "awk", "gawk", "mawk", "vi", "vim", "nvim", "ex", "ed", "emacs", "gdb"]
 )
-"""Tests, checkers and builtins: low in the sandbox, though they run the project's own code. No reads."""
-
-READERS = frozenset(PROGRAMS) | {"echo", "printf", "test", "[", "type", "command"}
-"""Programs that read, judged by their options: :mod:`cockpit.access.reads.judge_reads`."""
-
-GIT_LOW = frozenset(
-    """
-    status diff log show blame annotate ls-files ls-tree rev-parse rev-list describe shortlog grep
-    cat-file merge-base name-rev whatchanged diff-tree diff-index diff-files for-each-ref version
-    check-ignore check-attr count-objects cherry range-diff help
-    """.split()  # noqa: SIM905 - as above
-)
-
-GIT_MEDIUM = frozenset(["add", "mv", "apply", "stash", "branch", "tag", "restore", "switch"])
+"""Programs whose own language runs programs, out of a word or a file."""
 
 _STEERING = re.compile(
     r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.cockpit/(?!reviews/[^/]+\.md$) )"

@@ -105,8 +105,9 @@ TOOLS: tuple[ToolDef, ...] = (
         "run",
         RunArguments,
         "Run one program in the project's root, without a shell: no pipes, redirections, variables "
-        "or globs. Give argv, or command as one line. The network is off. To read files, searches or "
-        "diffs use request_context: a command that only reads becomes such a request.",
+        "or globs. Give argv, or command as one line. The network is off. Say changes: false for tests, "
+        "checks and whatever else writes nothing. To read files, searches or diffs use request_context: "
+        "a plain command that reads becomes such a request.",
     ),
     _tool(
         "github",
@@ -222,7 +223,7 @@ def _read_run(arguments: RunArguments) -> Run:
         )
     except CommandRefused as error:
         raise MalformedCall(f"run: {error}") from error
-    return Run(argv, arguments.reason, arguments.timeout_s)
+    return Run(argv, arguments.reason, arguments.timeout_s, arguments.changes)
 
 
 def _check_values(name: str, payload: Payload) -> None:

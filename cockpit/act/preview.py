@@ -13,6 +13,7 @@ from cockpit.act.preview_command import preview_github, preview_run
 from cockpit.act.preview_commit import preview_commit
 from cockpit.act.preview_files import preview_edit, preview_write
 from cockpit.act.proposed_action import ActionPreview, FileDiff
+from cockpit.act.sandbox.reading_sandbox import why_no_reading
 from cockpit.act.skills.preview_skill import preview_skill
 from cockpit.act.text_edits import WITHHELD, ActionRefused
 from cockpit.act.tool_payloads import CreateSkill, EditFile, GitCommit, GitHub, Run, WriteFile
@@ -33,8 +34,11 @@ async def preview_action(call: Call, ground: Workspace) -> ActionPreview:
         case EditFile():
             preview = preview_edit(call.payload, ground)
         case Run():
+            refusal = "it changes"
+            if not call.payload.changes:
+                refusal = await why_no_reading(ground.sandbox, ground.root)
             # Scripts and what they load are read: that may take a while.
-            preview = await asyncio.to_thread(preview_run, call.payload, ground)
+            preview = await asyncio.to_thread(preview_run, call.payload, ground, reads=not refusal)
         case GitHub():
             preview = await preview_github(call.payload, ground)
         case GitCommit():

@@ -17,11 +17,16 @@ from cockpit.act.workspace import Workspace
 _PUBLIC = {"approve", "merge", "squash", "rebase", "delete-branch"}
 
 
-def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
-    """Preview a command: its argv, where it runs, and its sandbox."""
+def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> ActionPreview:
+    """Preview a command: its argv, where it runs, and its sandbox.
+
+    With ``reads`` it runs in the reading sandbox, where it can change nothing.
+    """
     verdict = judge(payload.argv)
     if verdict.denied:
         raise ActionRefused(f"{shlex.join(payload.argv)[:200]} is not run. {verdict.denied}")
+    if reads:
+        return _preview_reading(payload)
     sandbox = ground.sandbox
     line = shlex.join(payload.argv)
     notes = [*sandbox.notes(), *(f"Risk: {reason}." for reason in verdict.reasons)]
@@ -37,7 +42,8 @@ def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
     return ActionPreview(
         type="run",
         title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
-        risk=verdict.risk if sandbox.works or verdict.risk == "high" else "medium",
+        # Without a sandbox nobody knows what such a command reaches.
+        risk="high" if verdict.unknown and not sandbox.works else verdict.risk,
         summary=payload.reason,
         fields=(
             ("argv", line),
@@ -54,6 +60,30 @@ def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
             "timeout_s": payload.timeout_s,
             "sandboxed": sandbox.works,
             **({"scripts": pins} if (pins := scripts.pins()) else {}),
+            **({"tree": scripts.tree} if scripts.tree else {}),
+        },
+    )
+
+
+def _preview_reading(payload: Run) -> ActionPreview:
+    line = shlex.join(payload.argv)
+    return ActionPreview(
+        type="run",
+        title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
+        risk="low",
+        summary=payload.reason,
+        fields=(
+            ("argv", line),
+            ("cwd", "."),
+            ("sandbox", "reading: project read-only and without secrets, no network, nothing kept"),
+            ("time limit", f"{payload.timeout_s} s"),
+            ("reason", payload.reason),
+        ),
+        payload={
+            "argv": list(payload.argv),
+            "timeout_s": payload.timeout_s,
+            "sandboxed": True,
+            "reading": True,
         },
     )
 

@@ -54,17 +54,26 @@ class RunArguments(Struct, frozen=True, kw_only=True):
         int,
         describe("Seconds until it is ended; 120 if left out.", minimum=1, maximum=MAX_TIMEOUT_S),
     ] = 120
+    changes: Annotated[
+        bool,
+        describe(
+            "Whether it writes files of the project or needs the network. false: it runs where neither "
+            "is possible, and where secrets and the repository are not there."
+        ),
+    ] = True
 
 
 class Run(Struct, frozen=True):
     """Run ``argv`` (a program and its arguments; no shell) in the project's root.
 
-    ``reason`` is for the user who decides; ``timeout_s`` is 1 to :data:`MAX_TIMEOUT_S` seconds.
+    ``reason`` is for the user who decides; ``timeout_s`` is 1 to :data:`MAX_TIMEOUT_S` seconds. Without
+    ``changes`` it runs in the reading sandbox, where there is one.
     """
 
     argv: tuple[str, ...]
     reason: str
     timeout_s: int = 120
+    changes: bool = True
 
 
 class GitHub(Struct, frozen=True):

@@ -66,6 +66,7 @@ _REFUSED = frozenset(
         "horizon_too_long",
         "malformed",
         "namespace_spoofed",
+        "no_sandbox",
         "not_allowed",
         "outside_envelope",
         "over_budget",

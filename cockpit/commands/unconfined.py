@@ -10,12 +10,19 @@ from msgspec import Struct
 
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.terminal import is_terminal, say
+from cockpit.core.errors import CockpitError
 from cockpit.core.text import end_sentence
 
 if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
     from cockpit.store.chains.chains import Chain
     from cockpit.store.db.database import Store
+
+
+class NoReadingSandbox(CockpitError):
+    """A policy was named that lets commands run unasked, and nothing confines them."""
+
+    code = "no_sandbox"
 
 
 class Unconfined(Struct, frozen=True):
@@ -53,6 +60,21 @@ async def find_unconfined(settings: Settings, runner_name: str | None) -> Unconf
         chosen = runner.sandbox is False or not sandbox.choices.agents
         return Unconfined(runner.name, why, chosen) if why else None
     return None if sandbox.works else Unconfined("commands", sandbox.missing)
+
+
+async def require_reading_sandbox(settings: Settings) -> None:
+    """Raise :class:`NoReadingSandbox` under a policy that reads unasked, where there is no such sandbox."""
+    from cockpit.act.sandbox.bubblewrap import detect
+    from cockpit.act.sandbox.reading_sandbox import why_no_reading
+
+    policy = settings.runtime.policy
+    if policy not in ("reads", "all"):
+        return
+    if why := await why_no_reading(await detect(os.environ, settings.runtime.sandbox)):
+        raise NoReadingSandbox(
+            f"The policy {policy!r} runs commands unasked, and there is no sandbox for them: {why}. Nothing"
+            " was started. `cockpit doctor` says what it needs; pass --no-sandbox to start all the same."
+        )
 
 
 async def settle_unconfined(settings: Settings, runner_name: str | None) -> Unconfined | None:

@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
-from cockpit.access.reads.judge_reads import why_not_read_options
+from cockpit.access.plain_reads import read_words
 from cockpit.access.shell_commands import RanCommand
 from cockpit.learn.capture_scripts import list_node_writes, list_python_writes
 
@@ -60,8 +60,8 @@ def list_edited_files(
 
     for place, command in enumerate(simple):
         broke = failure if place == len(simple) - 1 else None
-        # What the judge of reads knows to read changes nothing, whatever its words look like.
-        reads = not why_not_read_options(command.argv)
+        # A plain read changes nothing, whatever its words look like.
+        reads = read_words(command.argv) is not None
         for path in (*command.writes, *([] if reads else _by_program(command, text, broke))):
             inside = relative_to_root(path, command.cwd, root)
             if inside:

@@ -110,13 +110,11 @@ def test_a_read_of_the_same_lines_is_refused_once_and_says_where_they_are(agent:
     ("first", "again"),
     [
         ("cat a.py", "sed -n '3,9p' a.py"),
-        ("cat a.py b.py", "tail -n 5 ./b.py"),
-        ("cat -n a.py", "cat a.py | head -20 | tail -5"),
-        ("nl -ba a.py | sed -n '1,30p'", "sed -n '4,6p;10,12p' a.py"),
-        ("sed -n 1,30p a.py; cat b.py", "awk 'NR>=3 && NR<=9' a.py"),
+        ("cat a.py", "head -5 a.py"),
+        ("cat a.py", "tail -n 5 ./a.py"),
+        ("cat a.py b.py", "cat b.py"),
+        ("grep -n 'line 7' a.py", "grep -n 'line 7' a.py"),
         ("grep -rn 'line 7' .", "grep -rn 'line 7' ."),
-        ("grep -n line a.py | wc -l", "grep -n line a.py | wc -l"),
-        ("cd . && cat a.py", "echo '---'; cd . && head -3 a.py"),
     ],
 )
 def test_commands_that_only_read_are_guarded(
@@ -127,46 +125,51 @@ def test_commands_that_only_read_are_guarded(
     assert agent.shell(again) != ""
 
 
-WRITES = r"""cat a.py > copy.py
-cat a.py | tee copy.py
-cat $(echo a.py)
-cat `echo a.py`
-cat <(cat a.py)
-cat a.py &
-cat a.py && touch x
-sed -i 's/line/row/' b.py
-sed -n '1e touch x' a.py
-sed -n '1,5w out' a.py
-cat a.py | sh
-X=1 cat a.py
-cat *.py
-git status
-tail -f a.py
-eval 'cat a.py'
-xargs cat < a.py"""
+NEVER = [
+    "cat a.py | head",
+    "cd . && cat a.py",
+    "cat a.py > copy.py",
+    "cat a.py >> copy.py",
+    "cat a.py | tee copy.py",
+    "cat $(echo a.py)",
+    "cat `echo a.py`",
+    "cat <(cat a.py)",
+    "cat a.py &",
+    "cat a.py && touch x",
+    "cat a.py; rm -f x",
+    "sed -i 's/line/row/' b.py",
+    "sed -n '1e touch x' a.py",
+    "sed -n '1,5w out' a.py",
+    "cat a.py | sh",
+    "X=1 cat a.py",
+    "cat *.py",
+    "python -c 'print(open(\"a.py\").read())'",
+    "git status",
+    "date; cat a.py",
+    "tail -f a.py",
+    "echo DONE && cat a.py",
+    "eval 'cat a.py'",
+    "bash -c 'cat a.py > z'",
+    "xargs cat < a.py",
+    "cat a.py\n\x00",
+]
 
 
 def test_what_may_do_more_than_read_always_passes(agent: Agent) -> None:
     assert agent.read("a.py") == ""
     response = {"stdout": TEXT, "stderr": "", "interrupted": False}
-    for command in [*WRITES.splitlines(), "cat a.py\n\x00"]:
+    for command in NEVER:
         call = {"tool_name": "Bash", "tool_input": {"command": command}}
         for _ in range(2):
             assert agent.event("PreToolUse", **call) is None, command
             agent.event("PostToolUse", **call, tool_response=response)
 
 
-def test_a_command_that_leaves_the_shell_elsewhere_passes(root: Path, tmp_path: Path) -> None:
-    """Claude Code keeps its shell's folder, Codex starts each command anew."""
-    (root / "inner").mkdir()
-    (root / "inner/c.py").write_text(TEXT)
-    settle(root / "inner/c.py")
-    for name, refused in (("claude", False), ("codex", True)):
-        agent = Agent(root, tmp_path / name, name)
-        agent.shell("cd inner && cat c.py")
-        assert bool(agent.shell("cd inner && cat c.py")) is refused
-        agent.shell("grep -n 'line 7' a.py && cd inner")
-        assert bool(agent.shell("grep -n 'line 7' a.py && cd inner")) is refused
+def test_text_from_a_shell_does_not_make_a_read_redundant(agent: Agent) -> None:
+    """Claude Code edits only files that its own Read has read."""
+    agent.shell("cat a.py")
+    assert agent.read("a.py") == ""
+    assert agent.shell("cat a.py")
 
 
 def _edit(path: Path) -> None:

@@ -69,9 +69,8 @@ READS: dict[str, tuple[str, dict[str, str]]] = {
     "a file": ("Read", {"file_path": "src/a.py"}),
     "a search": ("Grep", {"pattern": "x"}),
     "a listing": ("LS", {"path": "."}),
-    "a low command": ("Bash", {"command": "git status --short"}),
-    "a pipe of reads": ("Bash", {"command": "git log | head -3"}),
-    "a read in a folder": ("Bash", {"command": "cd src && sed -n '1,9p' a.py 2>/dev/null"}),
+    "a plain command": ("Bash", {"command": "sed -n '1,9p' src/a.py"}),
+    "a plain command of git": ("Bash", {"command": "git diff -- src/a.py"}),
 }
 WRITES: dict[str, tuple[str, dict[str, str]]] = {
     "a new file": ("Write", {"file_path": "src/b.py", "content": "x"}),
@@ -80,6 +79,8 @@ WRITES: dict[str, tuple[str, dict[str, str]]] = {
     "tests": ("Bash", {"command": "pytest -q"}),
     "tests in a folder": ("Bash", {"command": "cd src && python -m pytest -q 2>&1 | tail -3"}),
     "a read with a glob": ("Bash", {"command": "cat *.py"}),
+    "a pipe of reads": ("Bash", {"command": "git log | head -3"}),
+    "a read in a folder": ("Bash", {"command": "cd src && sed -n '1,9p' a.py 2>/dev/null"}),
 }
 NEVER: dict[str, tuple[str, dict[str, str]]] = {
     "high risk": ("Bash", {"command": "rm -rf node_modules"}),
@@ -175,7 +176,8 @@ def test_an_agent_is_answered_in_its_own_words(project: Project, agent: str) -> 
     project.extra["COCKPIT_APPROVE"] = "all"
     assert project.told(agent, "permission_request_read") is None
     project.policy = "reads"
-    said = project.told(agent, "permission_request_read")["hookSpecificOutput"]
+    plain = {"tool_input": {"command": "ls"}}
+    said = project.told(agent, "permission_request_read", **plain)["hookSpecificOutput"]
     assert said == {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
     assert project.told(agent, "permission_request_high") is None
     rows = [(row["actor"], row["answer"], row["tool"]) for row in project.journal("agent.hook")]

@@ -180,7 +180,7 @@ def test_reads_in_a_terminal_are_kept_for_the_task(project: Project) -> None:
         {"file_path": "/etc/hostname"},
     ):
         project.told("claude", "post_tool_use_read", tool_input=given)
-    command = {"command": "cat src/auth.py | head -n 1"}
+    command = {"command": "head -n 1 src/auth.py"}
     project.told("claude", "post_tool_use_tests", tool_input=command, tool_response={"stdout": "x"})
     seen = project.journal("runner.file_seen")
     assert [(row["path"], row["first"], row["last"]) for row in seen] == [

@@ -1,6 +1,7 @@
 """The interface of an adapter, and the outcome of an attempt.
 
-Failures are transient (retry), permanent, or conflicts (the project changed since the preview).
+Failures are transient (retry), permanent, conflicts (the project changed since the preview), or refused: the
+reading sandbox did not let a command do what it tried.
 See ``docs/reference/actions.md``.
 """
 
@@ -17,7 +18,7 @@ from cockpit.core.failure_lines import clip_start
 from cockpit.core.secrets import mask
 
 Found = Literal["done", "not_done", "unknown"]
-Failure = Literal["transient", "permanent", "conflict"]
+Failure = Literal["transient", "permanent", "conflict", "refused"]
 
 TAIL = 8_000
 """Characters of a program's output that a receipt keeps from its end, beside lines that say what failed."""

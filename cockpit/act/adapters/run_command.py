@@ -12,13 +12,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
-from cockpit.act.named_scripts import why_changed
+from cockpit.act.named_scripts import digest_tree, why_changed
 from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
 from cockpit.act.sandbox.git_view import ViewRefused, changes_repository, run_in_view
+from cockpit.act.sandbox.project_view import TooLarge
+from cockpit.act.sandbox.reading_sandbox import MAX_OUTPUT as MAX_READ
+from cockpit.act.sandbox.reading_sandbox import find_refusal, run_reading, why_no_reading
 from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
 from cockpit.act.workspace import Workspace
 from cockpit.core.read_record import convert
 
+READING = "reading"
+"""In a receipt: the command ran in the reading sandbox, and its output is a read."""
 MAX_OUTPUT = 4 * 1024 * 1024
 """A command whose output passes this many bytes is ended."""
 
@@ -37,8 +42,12 @@ class _Payload(Struct, frozen=True):
     argv: tuple[str, ...]
     timeout_s: int
     sandboxed: bool
+    reading: bool = False
+    """Whether it runs in the reading sandbox."""
     scripts: tuple[dict[str, str], ...] = ()
     """Files that the command runs, with the digests of what was shown."""
+    tree: str = ""
+    """The digest of the project's files, where it runs what they say."""
 
 
 class CommandAdapter:
@@ -58,7 +67,14 @@ class CommandAdapter:
                 f"It was shown as running in a sandbox, but {ground.sandbox.missing}; it was not run.",
             )
         argv = request.argv
+        if request.reading:
+            return await _read(request, ground)
         changed = await asyncio.to_thread(why_changed, request.scripts, ground.confined)
+        if not changed and request.tree:
+            now = await asyncio.to_thread(digest_tree, str(ground.root))
+            changed = (
+                "" if now == request.tree else "the project's files changed since it was shown"
+            )
         if changed:
             return failed("conflict", f"{shlex.join(argv)[:80]}: {changed}. It was not run.")
         if not request.sandboxed:
@@ -106,8 +122,41 @@ class CommandAdapter:
         return await asyncio.to_thread(_outcome, argv, request.timeout_s, ended, planted, left)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
-        """Return unknown."""
-        return "unknown"
+        """Return unknown; in the reading sandbox there is no effect, and it may run again."""
+        return "not_done" if payload.get("reading") else "unknown"
+
+
+async def _read(request: _Payload, ground: Workspace) -> Outcome:
+    """Run a command in the reading sandbox. What that refuses to it is no result of the command."""
+    short = shlex.join(request.argv)[:80]
+    if why := await why_no_reading(ground.sandbox, ground.root):
+        return failed(
+            "conflict",
+            f"It was shown as running in the reading sandbox, but {why}; it was not run.",
+        )
+    try:
+        ended = await run_reading(
+            ground.sandbox,
+            request.argv,
+            ground.root,
+            ground.environment,
+            timeout_s=request.timeout_s,
+            on_output=ground.on_output,
+        )
+    except TooLarge as error:
+        why = f"the project cannot be shown without its secrets: {error}"
+        return failed("refused", f"{short}: {why}.", sandbox=READING, refused=why)
+    if refused := find_refusal(ended):
+        return failed(
+            "refused",
+            f"{short}: the reading sandbox refused a write, a connection or a place: {refused}",
+            sandbox=READING,
+            refused=refused,
+        )
+    outcome = await asyncio.to_thread(
+        _outcome, request.argv, request.timeout_s, ended, most=MAX_READ
+    )
+    return replace(outcome, detail={**outcome.detail, "sandbox": READING})
 
 
 def _outcome(
@@ -116,6 +165,8 @@ def _outcome(
     ended: ConfinedRun,
     planted: tuple[str, ...] = (),
     left: tuple[str, ...] = (),
+    *,
+    most: int = MAX_OUTPUT,
 ) -> Outcome:
     finished = ended.finished
     line = shlex.join(argv)
@@ -145,7 +196,7 @@ def _outcome(
     if finished.truncated:
         return failed(
             "permanent",
-            f"{short}: ended, its output passed {MAX_OUTPUT // 1024 // 1024} MiB.",
+            f"{short}: ended, its output passed {most // 1024 // 1024} MiB.",
             **detail,
         )
     if left:

@@ -8,7 +8,7 @@ from cockpit.access.confined_paths import Confined
 from cockpit.act.command_risk import judge
 from cockpit.act.guards.action_guard import GuardState, Refusal
 from cockpit.act.model_tools import Call
-from cockpit.act.reading.reading_commands import find_reading
+from cockpit.act.reading_commands import find_reading
 from cockpit.act.tool_payloads import Run
 
 
@@ -25,9 +25,9 @@ class CommandGuard(Struct, frozen=True):
 
 
 class ReadingGuard(Struct, frozen=True):
-    """Refuse a command that only reads and that no scope item replaces.
+    """Refuse to read a file of another revision, which the gateway shows as a diff.
 
-    One that scope items do replace became a context request before it came here.
+    A plain command that reads became a context request before it came here.
     """
 
     confined: Confined
@@ -37,7 +37,8 @@ class ReadingGuard(Struct, frozen=True):
         if not isinstance(call.payload, Run):
             return None
         reading = find_reading(call.payload.argv, self.confined, pinned_rev=state.pinned_rev)
-        if reading is None:
+        if reading is None or not reading.refusal:
             return None
-        why = reading.refusal or f"Ask with request_context for {', '.join(reading.items)}."
-        return Refusal(self.name, f"Reading is not an action, so this command is not run. {why}")
+        return Refusal(
+            self.name, f"Reading is not an action, so this command is not run. {reading.refusal}"
+        )

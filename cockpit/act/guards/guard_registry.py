@@ -57,8 +57,8 @@ GUARDS: tuple[RegisteredGuard, ...] = (
     ),
     RegisteredGuard(
         "reading",
-        "a command that only reads and that no scope item replaces",
-        "reading is not an action",
+        "a file of another revision (`git show REVISION:PATH`)",
+        "the gateway reads the project as it is now",
         ReadingGuard,
     ),
     RegisteredGuard(

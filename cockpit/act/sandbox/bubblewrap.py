@@ -51,7 +51,7 @@ _NAMESPACES = (
     "--new-session",
     "--as-pid-1",
 )
-_NO_RIGHTS = ("--cap-drop", "ALL")
+NO_RIGHTS = ("--cap-drop", "ALL")
 _COUNTS_BY_NAMESPACE = (5, 14)
 """The Linux that counts a user's processes by namespace: before it, those outside would count as well."""
 
@@ -143,9 +143,8 @@ class Sandbox(Struct, frozen=True):
             if not seen.tools:
                 yield Launch((self.bwrap, *options, "--", *argv), tuple(files))
                 return
-            most = self.choices.limits.processes if _counts_by_namespace() else 0
-            words = (self.bwrap, *options, "--", *_FIRST, str(most), *argv)
-            yield Launch(self.limited(words), tuple(files))
+            first = limit_processes(argv, self.choices.limits.processes)
+            yield Launch(self.limited((self.bwrap, *options, "--", *first)), tuple(files))
         finally:
             for each in files:
                 os.close(each)
@@ -172,7 +171,7 @@ class Sandbox(Struct, frozen=True):
         files: list[int],
     ) -> list[str]:
         options = [*system_options()] if extra.tools else [*program_options()]
-        options += [*_NAMESPACES, *_NO_RIGHTS]
+        options += [*_NAMESPACES, *NO_RIGHTS]
         if "--disable-userns" in self.options:
             options.append("--disable-userns")
         if network:
@@ -199,6 +198,8 @@ class Sandbox(Struct, frozen=True):
             files.append(open_filter(program))
             options += ["--seccomp", str(files[-1])]
         options += ["--chdir", str(root), "--setenv", "TMPDIR", "/tmp"]  # noqa: S108 - it is private
+        # What is shown is what runs: bytecode next to a file need not be of that file.
+        options += ["--setenv", "PYTHONPYCACHEPREFIX", "/tmp/pycache"]  # noqa: S108 - as above
         for name, value in extra.variables.items():
             options += ["--setenv", name, value]
         # Last: nothing can be mounted below it afterwards.
@@ -286,6 +287,11 @@ async def _try(bwrap: str, prlimit: str | None) -> Sandbox:
 
 
 _BARE = {"PATH": "/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin"}
+
+
+def limit_processes(argv: Sequence[str], most: int) -> tuple[str, ...]:
+    """Return ``argv`` behind the sandbox's first process, which limits the number of processes."""
+    return (*_FIRST, str(most if _counts_by_namespace() else 0), *argv)
 
 
 def _counts_by_namespace() -> bool:

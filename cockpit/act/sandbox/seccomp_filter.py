@@ -29,6 +29,10 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 _SOCKETS = (0, 1, 2, 10, 16)
 """Unspecified, local, IPv4, IPv6, and the kernel's routing tables."""
 
+_UNIX = 1
+_NODES = {"x86_64": (133, 259), "aarch64": (33,)}
+"""``mknod`` and ``mknodat``, which make named pipes as well."""
+
 _SINCE_424 = {
     "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
     "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443, "open_tree_attr": 467,
@@ -69,9 +73,12 @@ _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The kernel's names of the architectures."""
 
 
-def filter_program(machine: str | None = None) -> bytes | None:
-    """Return the filter for ``machine`` (this one's architecture when left out); None where there is none."""
-    return _assemble(platform.machine() if machine is None else machine)
+def filter_program(machine: str | None = None, *, reading: bool = False) -> bytes | None:
+    """Return the filter for ``machine`` (this one's architecture when left out); None where there is none.
+
+    With ``reading`` it also refuses unix sockets (a pair of them stays), device nodes and named pipes.
+    """
+    return _assemble(platform.machine() if machine is None else machine, reading)
 
 
 def open_filter(program: bytes) -> int:
@@ -83,7 +90,7 @@ def open_filter(program: bytes) -> int:
 
 
 @cache
-def _assemble(machine: str) -> bytes | None:
+def _assemble(machine: str, reading: bool) -> bytes | None:
     if machine not in _ARCHITECTURES:
         return None
     judged = _JUDGED[machine]
@@ -96,7 +103,9 @@ def _assemble(machine: str) -> bytes | None:
     ]
     if machine == "x86_64":
         code += [(_GREATER_EQUAL, 0, 1, _OTHER_ABI), _refuse(errno.ENOSYS)]
-    for number in sorted({*_REFUSED[machine].values(), *_SINCE_424.values()}):
+    nodes = _NODES[machine] if reading else ()
+    sockets = tuple(family for family in _SOCKETS if not (reading and family == _UNIX))
+    for number in sorted({*_REFUSED[machine].values(), *_SINCE_424.values(), *nodes}):
         code += [(_EQUAL, 0, 1, number), _refuse(errno.EPERM)]
     # Its flags are behind a pointer, where no filter can look; programs fall back to clone.
     for number in (_CLONE3, *_IO_URING):
@@ -118,9 +127,9 @@ def _assemble(machine: str) -> bytes | None:
         _refuse(errno.EPERM),
         (_RETURN, 0, 0, _ALLOW),
     ]
-    code += [(_EQUAL, 0, 2 + len(_SOCKETS), judged["socket"]), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
-    for place, family in enumerate(_SOCKETS):
-        code.append((_EQUAL, len(_SOCKETS) - place, 0, family))
+    code += [(_EQUAL, 0, 2 + len(sockets), judged["socket"]), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
+    for place, family in enumerate(sockets):
+        code.append((_EQUAL, len(sockets) - place, 0, family))
     code += [_refuse(errno.EAFNOSUPPORT), (_RETURN, 0, 0, _ALLOW)]
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 

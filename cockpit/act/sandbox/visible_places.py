@@ -65,15 +65,18 @@ def system_options(*, late: bool = False) -> list[str]:
 
 
 @cache
-def program_options() -> tuple[str, ...]:
-    """Return bubblewrap's options for one program of the system that starts no other, read-only."""
+def program_options(*, settings: bool = True) -> tuple[str, ...]:
+    """Return bubblewrap's options for one program of the system that starts no other, read-only.
+
+    Without ``settings`` git's for all users are not there, which can have credentials.
+    """
     options = []
     for name in _PROGRAMS:
         if os.path.islink(name):  # noqa: PTH114 - as above
             options += ["--symlink", os.readlink(name), name]  # noqa: PTH115
         elif os.path.isdir(name):  # noqa: PTH112
             options += ["--ro-bind", name, name]
-    for name in _LOADER:
+    for name in _LOADER if settings else _LOADER[:-1]:
         if os.path.isfile(name) and (os.stat(name).st_mode & stat.S_IROTH):  # noqa: PTH113, PTH116
             options += ["--ro-bind", name, name]
     return (*options, "--dev-bind", os.devnull, os.devnull)

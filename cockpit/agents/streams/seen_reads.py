@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.access.plain_reads import read_line
 from cockpit.access.secret_files import is_sensitive
-from cockpit.act.reading.reading_commands import find_reading
+from cockpit.act.reading_commands import translate
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
 from cockpit.loop.permissions.tool_commands import peel_shells
@@ -28,7 +28,6 @@ LARGEST_SEEN = 2 * 1024 * 1024
 """Bytes of a file whose reading is noted."""
 _MOST_SEEN = 2_000
 _MOST_OF_CALL = 20
-_LONGEST_COMMAND = 8_000
 _DEFAULT_LINES = 2_000
 """Lines that the agents' own tools read where no number is given."""
 _READS = frozenset(
@@ -104,17 +103,16 @@ def _list_parts(
 def _parts_of_command(
     command: str, arguments: Mapping[str, Any], confined: Confined
 ) -> Iterable[tuple[str, tuple[int, int] | None]]:
-    script = peel_shells(command)[0]
-    if len(script) > _LONGEST_COMMAND:
+    read = read_line(peel_shells(command)[0].strip())
+    if read is None:
         return
     folder = arguments.get("cwd") or arguments.get("workdir") or ""
-    if isinstance(folder, str) and folder:
-        inside = os.path.relpath(confined.root / folder, confined.root)
-        if inside.startswith(os.pardir):
-            return
-        script = f"cd {shlex.quote(inside)} && {script}" if inside != os.curdir else script
-    reading = find_reading(("sh", "-c", script), confined)
-    for text in () if reading is None else reading.items:
+    inside = (
+        os.path.relpath(confined.root / folder, confined.root) if isinstance(folder, str) else ""
+    )
+    if inside.startswith(os.pardir):
+        return
+    for text in translate(read, confined, cwd=inside):
         item = parse_item(text)
         if item.kind == "file" and not set(item.ref) & set("*?["):
             yield item.ref, item.lines

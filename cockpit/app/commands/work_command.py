@@ -22,11 +22,11 @@ _SCOPES = {"E": "--epic", "S": "--story", "T": "--task"}
 _ID = re.compile(r"([EST])-?(\d+)", re.IGNORECASE)
 _CHAIN = re.compile(r"ch-?(\d+)", re.IGNORECASE)
 _SCOPE_OPTIONS = frozenset(("--all", "--epic", "--story", "--task", "--continue"))
-_FLAGS = frozenset(("--all", "--continue"))
+_FLAGS = frozenset(("--all", "--continue", "--no-sandbox"))
 _OPTIONS = _SCOPE_OPTIONS | frozenset(
     [
         *("-n", "--parallel", "--max-sessions", "--max-chains", "--approve", "--max-cost"),
-        *("--max-wall", "--runner", "--model"),
+        *("--max-wall", "--runner", "--model", "--no-sandbox"),
     ]
 )
 

@@ -18,6 +18,7 @@ from cockpit.commands.open_project import (
     open_store,
     require_repository,
 )
+from cockpit.commands.unconfined import require_reading_sandbox
 
 if TYPE_CHECKING:
     from cockpit.chains.create_chain import ChainOptions
@@ -92,6 +93,11 @@ _INTERNAL = (
 )
 @MODEL
 @click.option(
+    "--no-sandbox",
+    is_flag=True,
+    help="Start with --approve reads or all although no sandbox confines commands.",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Print the tasks in scope with their estimates, and start nothing.",
@@ -110,7 +116,8 @@ def work(ctx: click.Context, /, **options: Any) -> None:
     chain. Your checkout, your branch and your uncommitted changes are not touched. Ctrl+C stops after
     the steps in progress, a second Ctrl+C at once; `cockpit work --continue` resumes either way.
 
-    Exit codes: 0 if the chain is complete or reached a limit, 1 if it failed, 130 if it was stopped.
+    Exit codes: 0 if the chain is complete or reached a limit, 1 if it failed, 3 if no sandbox confines what
+    --approve reads or all would run unasked, 130 if it was stopped.
     With --task: 0 if the task is done, 3 if it is blocked or another process works on it, 1 if a model
     or program was not available, 130 if it was stopped.
     """
@@ -142,6 +149,7 @@ def _work(options: Mapping[str, Any]) -> Exit:
             options["model"],
             options["runner"],
             options["as_json"],
+            no_sandbox=options["no_sandbox"],
         )
     flags = {
         "[approval] policy": options["approve"],
@@ -155,6 +163,8 @@ def _work(options: Mapping[str, Any]) -> Exit:
         flags["[headless] max_sessions"] = min(options["max_chains"] or most, most)
     settings = load_project_settings(place, flags)
     order = _order(settings, options)
+    if not options["no_sandbox"]:
+        asyncio.run(require_reading_sandbox(settings))
     check_prerequisites(
         settings,
         place,

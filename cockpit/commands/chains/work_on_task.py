@@ -15,7 +15,7 @@ from cockpit.commands.open_project import (
     require_repository,
 )
 from cockpit.commands.terminal import say, show, show_json
-from cockpit.commands.unconfined import settle_unconfined
+from cockpit.commands.unconfined import require_reading_sandbox, settle_unconfined
 from cockpit.core.own_programs import find_program
 from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.project_paths import ProjectPaths
@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 
 def work_on_task(
-    task_id: str, approve: str | None, model: str | None, runner: str | None, as_json: bool
+    task_id: str,
+    approve: str | None,
+    model: str | None,
+    runner: str | None,
+    as_json: bool,
+    *,
+    no_sandbox: bool = False,
 ) -> Exit:
     """Do the task in a worktree and on a branch of its own, and merge it into ``cockpit/work``.
 
@@ -42,6 +48,8 @@ def work_on_task(
 
     place = require_repository()
     settings = load_project_settings(place, {"[approval] policy": approve, "[model] name": model})
+    if not no_sandbox:
+        asyncio.run(require_reading_sandbox(settings))
     check_prerequisites(settings, place, runner)
     branch = f"{asyncio.run(branch_prefix(place))}work"
     with open_store(place) as store:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox, detect
+from cockpit.act.sandbox.reading_sandbox import why_no_reading
 from cockpit.act.sandbox.run_confined import run_confined
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.confine.agent_sandbox import why_unconfined
@@ -26,6 +27,10 @@ for place in / /etc /usr /proc/sys/kernel/core_pattern; do [ -w "$place" ] && ec
 echo "limit:$(ulimit -u 2>/dev/null || ulimit -p)"
 """
 _FIX = "install bubblewrap; without it, commands and agents run with all of your rights"
+_READING_FIX = (
+    "install bubblewrap 0.7 or newer, and as administrator setpriv (util-linux); until then `reads`"
+    " asks before each command"
+)
 _FORBIDDEN = (
     "the kernel or the container forbids it; allow unprivileged user namespaces (in a container: "
     "--security-opt seccomp=unconfined), or see docs/how-to/troubleshooting.md"
@@ -44,6 +49,14 @@ async def sandbox_checks(
         held, lacking = await _try(sandbox)
         checks = [Check("sandbox", "ok", f"bubblewrap: {', '.join(held)}")]
         checks += [Check("sandbox", "missing", what, fix) for what, fix in lacking]
+    reading = await why_no_reading(sandbox)
+    if not sandbox.works:
+        reading = "the policy `reads` asks before each command: there is no sandbox"
+    checks.append(
+        Check("reading sandbox", "missing", reading, _READING_FIX)
+        if reading
+        else Check("reading sandbox", "ok", "commands that change nothing run in it under `reads`")
+    )
     for runner in runners:
         why = why_unconfined(sandbox, runner)
         name = f"sandbox of {runner.name}"

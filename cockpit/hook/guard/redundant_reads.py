@@ -114,7 +114,7 @@ def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
     if reads is None:
         return None
     place = _find_lines(reads, entries) if reads.parts else _find_answer(reads, entries)
-    if place is None or reads.does_more:
+    if place is None:
         if not reads.parts:
             ledger.append([_PENDING, reads.key, reads.mark])
         return None

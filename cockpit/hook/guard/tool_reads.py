@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cockpit.access.plain_reads import PlainRead
     from cockpit.hook.event_payload import Event
 
 LARGEST_FILE = 4_000_000
@@ -29,31 +30,12 @@ LONGEST_LINE = 2_000
 """Characters of a line that it returns whole."""
 SEARCHES = ("Grep", "Glob")
 _NO_TEXT = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
-_SEARCHING = frozenset(
-    "grep egrep fgrep rg git cat head tail sed awk gawk nl".split()  # noqa: SIM905 - one line of words
-)
-"""Programs whose operands may be files."""
-_ANSWERING = _SEARCHING | frozenset("sort uniq cut wc tr cd echo true column".split())  # noqa: SIM905 - as above
-"""Programs whose output follows from the files alone."""
-_MAY_READ = re.compile(rf"(?:^|[\s/|;&])(?:{'|'.join(sorted(_SEARCHING))})\s")
-_PRINTS = re.compile(
-    r"\s*(?:cd\s+\S+|(?:cat|nl|head|tail)\b.*|sed\s+-n\s+['\"]?\d+(?:,(?:\d+|\$|\+\d+))?p['\"]?(?:\s.*)?)\s*"
-)
-_JOINS = re.compile(r"&&|\|\||[;|\n]")
+_PRINTING = ("cat", "nl", "head", "tail", "sed")
+"""Programs that print lines of files as they are."""
+_MAY_READ = re.compile(r"\s*(?:grep|rg|git|cat|head|tail|sed|nl|wc)\s")
+_PRINTS = re.compile(r"\s*(?:(?:cat|nl|head|tail)\s|sed\s+-n\s).*")
 _WORD_ENDS = re.compile(r"[\s'\";|&]+")
 _MOST_WORDS = 50
-_SUBSTITUTES = ("`", "$(", "<<", "<(", ">(")
-_GIT = frozenset(("diff", "show", "log", "grep", "blame"))
-_CLOCK = (
-    "--since",
-    "--until",
-    "--after",
-    "--before",
-    "--relative-date",
-    "relative",
-    "ago",
-    "yesterday",
-)
 
 
 class FileNow:
@@ -71,11 +53,10 @@ class ToolReads:
     """What one call reads.
 
     ``parts``: (file, first line, last line) that it returns unchanged. ``key`` and ``mark``: the call as a
-    whole, and the state of the files that its answer follows from. ``does_more``: it also says something, or
-    takes the agent's shell to another folder, so it is not refused.
+    whole, and the state of the files that its answer follows from.
     """
 
-    __slots__ = ("does_more", "key", "mark", "parts", "tool")
+    __slots__ = ("key", "mark", "parts", "tool")
 
     def __init__(
         self,
@@ -83,14 +64,11 @@ class ToolReads:
         parts: list[tuple[FileNow, int, int]],
         key: str = "",
         mark: str = "",
-        *,
-        does_more: bool = False,
     ) -> None:
         self.tool = tool
         self.parts = parts
         self.key = key
         self.mark = mark
-        self.does_more = does_more
 
 
 def find_reads(event: Event, root: str) -> ToolReads | None:
@@ -119,7 +97,7 @@ def names_any(event: Event, root: str, paths: set[str]) -> bool:
 
 def only_prints(command: str) -> bool:
     """Whether a command looks as if it printed lines of files and nothing else, by its text alone."""
-    return all(_PRINTS.fullmatch(part) for part in _JOINS.split(command))
+    return _PRINTS.fullmatch(command) is not None
 
 
 def key_command(event: Event, root: str) -> str:
@@ -181,78 +159,43 @@ def _find_search(tool: str, arguments: dict[str, Any], root: str, cwd: str) -> T
 def _find_command(event: Event, root: str, cwd: str) -> ToolReads | None:
     command = event.command
     # What a look at the text tells needs none of the modules below, which an agent waits for.
-    if _MAY_READ.search(command) is None or any(sign in command for sign in _SUBSTITUTES):
+    if _MAY_READ.match(command) is None or event.arguments.get("run_in_background"):
         return None
-    from cockpit.access.reads.judge_reads import why_not_read
-    from cockpit.access.reads.reading_place import ReadingPlace
+    from cockpit.access.plain_reads import NAMING, printed_lines, read_line
+    from cockpit.access.reading_place import ReadingPlace, why_not_read
 
     real = os.path.realpath(cwd)
-    if event.arguments.get("run_in_background") or why_not_read(command, ReadingPlace(root, real)):
+    read = read_line(command)
+    if read is None or read.program in NAMING or why_not_read(command, ReadingPlace(root, real)):
         return None
-    from cockpit.access.shell_commands import list_commands
-    from cockpit.act.reading.printed_lines import (
-        find_printed_lines,
-        says_something,
-        stays_in_folder,
-    )
-
     key = key_command(event, root)
-    printed = find_printed_lines(command, real)
-    if printed is not None:
+    if read.program in _PRINTING:
         parts = []
-        for lines in printed.lines:
-            file = read_file(lines.path, root)
+        for path in read.paths:
+            file = read_file(os.path.join(real, path), root)
             if file is None:
                 return None
-            parts.append((file, *lines.resolve(len(file.lines))))
+            parts.append((file, *printed_lines(read, len(file.lines))))
         whole = [part for part in parts if part[1] <= part[2]]
-        # Codex starts each command in the same folder again.
-        does_more = printed.does_more or (printed.moves and event.agent != "codex")
-        return ToolReads("shell", whole, key, does_more=does_more) if whole else None
-    commands = list_commands(command, real)
-    if not commands or any(each.program not in _ANSWERING for each in commands):
-        return None
-    if any(word.startswith(_CLOCK) for each in commands for word in each.argv):
-        return None
-    if any(each.program == "git" and not _GIT & set(each.argv) for each in commands):
-        return None
-    moved = any(each.program == "cd" and not stays_in_folder(each, real) for each in commands)
-    does_more = any(map(says_something, commands)) or (moved and event.agent != "codex")
-    mark = _mark_commands([(each.program, each.argv, each.cwd or real) for each in commands], root)
-    return ToolReads("shell", [], key, mark, does_more=does_more) if mark else None
+        return ToolReads("shell", whole, key) if whole else None
+    if read.has("--since", "--until", "--date"):
+        return None  # it may be another answer later
+    mark = _mark_read(read, root, real)
+    return ToolReads("shell", [], key, mark) if mark else None
 
 
-def _mark_commands(commands: list[tuple[str, tuple[str, ...], str]], root: str) -> str:
-    """Return the state of the files that the commands read: those that they name, or all of the project."""
-    names: set[str] = set()
-    for program, argv, cwd in commands:
-        if program not in _SEARCHING:
-            continue
-        words = argv[1:]
-        options = [word for word in words if word.startswith("-")]
-        letters = "".join(word[1:] for word in options if not word.startswith("--"))
-        if _follows_links(program, letters, options):
-            return ""  # what a link leads to is not looked at
-        is_wide = program in ("rg", "git") or "r" in letters
-        places = [os.path.join(cwd, word) for word in words if not word.startswith("-")]
-        if is_wide or "--recursive" in options or any(map(os.path.isdir, places)):
-            return _mark_project(root, git=program == "git")
-        names |= {place for place in places if os.path.lexists(place)}
-    if not names:
-        return ""
-    files = [read_file(name, root) for name in sorted(names)]
+def _mark_read(read: PlainRead, root: str, cwd: str) -> str:
+    """Return the state of the files that a command reads: those that it names, or all of the project."""
+    is_git = read.program.startswith("git ")
+    places = [os.path.join(cwd, path) for path in read.paths]
+    if is_git or read.recursive or any(map(os.path.isdir, places)):
+        return _mark_project(root, git=is_git)
+    files = [read_file(place, root) for place in sorted(places)]
     return (
         _digest(*(f"{file.path}:{file.version}" if file else "" for file in files))
         if all(files)
         else ""
     )
-
-
-def _follows_links(program: str, letters: str, options: list[str]) -> bool:
-    """Whether a search follows links in the folders that it searches."""
-    if program == "rg":
-        return "L" in letters or "--follow" in options
-    return "R" in letters or "--dereference-recursive" in options
 
 
 def _mark_place(place: str, root: str) -> str:

@@ -1,9 +1,9 @@
 """The approval policies: which proposals pass without the user, and in whose name.
 
 The guards refuse first, then the policy decides, then rules, then the user. ``ask`` leaves every decision to
-the user, ``trusted`` uses the rules that they accepted, ``reads`` approves context requests as well, and
-``all`` everything that the guards let pass except writes to GitHub, new skills and tools, and actions of high
-risk. See ``docs/reference/loop.md``, approvals.
+the user, ``trusted`` uses the rules that they accepted, ``reads`` approves context requests and commands in
+the reading sandbox as well, and ``all`` everything that the guards let pass except writes to GitHub, new
+skills and tools, and actions of high risk. See ``docs/reference/loop.md``, approvals.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ def uses_rules(policy: str) -> bool:
 
 
 def approving_policy(
-    policy: str, kind: str, *, risk: str = "low", action_type: str = ""
+    policy: str, kind: str, *, risk: str = "low", action_type: str = "", reads: bool = False
 ) -> str | None:
     """Return the name in which ``policy`` approves a proposal of ``kind``; None leaves it to the user.
 
-    ``risk`` (low, medium or high) and ``action_type`` are those of an action.
+    ``risk`` (low, medium or high) and ``action_type`` are those of an action; ``reads`` says that it is a
+    command for the reading sandbox, whose output is a read like any other.
     """
     # A tool in Python of low risk cannot write: the sandbox keeps it from that, not its author's word.
-    if kind == "context" or (action_type == "own_tool" and risk == "low"):
+    if kind == "context" or reads or (action_type == "own_tool" and risk == "low"):
         return f"policy:{policy}" if policy in ("reads", "all") else None
     if policy == "all" and risk != "high" and action_type not in _ALWAYS_ASKED:
         return f"policy:{policy}"

@@ -22,7 +22,7 @@ from cockpit.loop.permissions.judge_tool import (
     judge_shell,
     judge_writing,
 )
-from cockpit.loop.permissions.tool_commands import list_tool_commands
+from cockpit.loop.permissions.tool_commands import list_tool_commands, why_not_plain_read
 from cockpit.loop.permissions.tool_names import SEARCHERS, SHELLS, join_words
 from cockpit.loop.permissions.tool_request import MOST_EDITS, ToolRequest
 
@@ -70,6 +70,10 @@ def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
     if request.kind == "think" and not (line or list_tool_commands(dict(request.input))):
         return RequestRisk("medium", ("it is a question to you",))
     verdicts = list(_verdicts(request, line, root))
+    if request.announced:
+        verdicts.append(
+            ToolRisk("high", (f"it was announced as another call: {request.announced}",))
+        )
     risk: Risk = "high"
     if verdicts:
         risk = max((each.risk for each in verdicts), key=_ORDER.__getitem__)
@@ -93,6 +97,8 @@ def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]
             yield judge_writing(path, root=top, cwd=cwd)
         if request.kind == "delete":
             yield ToolRisk("medium", ("it removes files",))
+    elif request.kind in ("read", "search") and (strange := why_not_plain_read(request.input)):
+        yield ToolRisk("high", (f"its argument {strange[:60]!r} may change what it reads",))
     elif request.kind == "read":
         for path in request.paths:
             yield judge_reading(path, root=top, cwd=cwd)
@@ -109,11 +115,15 @@ def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]
 
 
 def _shell_arguments(request: ToolRequest, line: str) -> Mapping[str, Any]:
-    """Return the arguments that a command is judged with; protocols of programs add names of their own."""
-    if request.transport in ("hook", "stdio"):
-        return request.input
-    names = ("command", "cmd", "workdir", "cwd", "env", "environment")
-    arguments = {name: request.input[name] for name in names if request.input.get(name)}
+    """Return the arguments that a command is judged with, those that cockpit does not know among them.
+
+    An approval of Codex has the whole item beside the command, which is not the agent's own words.
+    """
+    if request.transport != "app-server":
+        arguments = request.input
+    else:
+        names = ("command", "cmd", "workdir", "cwd", "env", "environment")
+        arguments = {name: request.input[name] for name in names if request.input.get(name)}
     return arguments if {"command", "cmd"} & set(arguments) else {**arguments, "command": line}
 
 

@@ -1,7 +1,7 @@
 """One judge over agents' own tools: what is never run, and how risky the rest is.
 
 Hooks, ACP and agents over standard streams ask it. A read is what
-:mod:`cockpit.access.reads.judge_reads` knows to be one; what is not understood is high. A hook call loads
+:mod:`cockpit.access.reading_place` knows to be one; what is not understood is high. A hook call loads
 this module, so it imports the tables only where they are needed. See ``docs/reference/hooks.md``.
 """
 
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from cockpit.access.reads.reading_place import ReadingPlace
+    from cockpit.access.reading_place import ReadingPlace
     from cockpit.act.command_risk import Risk
 
-_OWN = frozenset(("gh", "hub", "cockpit"))
-"""Refused to the embedded engine, which has tools of its own for them; an agent outside has not."""
 _OF_EVERYBODY = frozenset(
     ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
 )
@@ -67,49 +65,22 @@ def find_denial(command: str) -> str:
     """Return why a command line is never run; '' when no deny rule matches."""
     from cockpit.act.command_risk_table import DENIED
 
-    names = {name for name in DENIED if name not in _OWN} | {"cockpit"}
     pieces = command
-    for sign in "/\\\"'`$(){};&|<>=\n\t":
-        pieces = pieces.replace(sign, " ")
-    words = {word.casefold().removesuffix(".exe") for word in pieces.split()}
-    if not (words & names or "dd" in words or any(word.startswith("mkfs") for word in words)):
+    for sign in "\\\"'":
+        pieces = pieces.replace(sign, "")
+    folded = pieces.casefold()
+    if not (any(name in folded for name in DENIED) or "dd" in folded):
         return ""
     # Somewhere in it is a word of the table: only now is it worth what reading it takes.
-    return _denied(command)
+    from cockpit.act.command_risk import judge_line
 
-
-def _denied(command: str) -> str:
-    from cockpit.act.command_line import is_short_enough, script_commands
-    from cockpit.act.command_risk import judge
-    from cockpit.act.command_risk_table import DENIED
-
-    if not is_short_enough(command):
-        return ""
-    ours = {DENIED[name] for name in _OWN}
-    for part in script_commands(command):
-        if part is None or not part.argv:
-            continue
-        argv = part.argv
-        words = judge(argv).denied
-        if words is None:
-            continue
-        if words == DENIED["cockpit"]:
-            place = next((at for at, word in enumerate(argv) if _is_cockpit(word)), len(argv))
-            if not _an_agent_may(argv[place + 1 :]):
-                return words
-        elif words not in ours and "git_commit" not in words and "script" not in words:
-            return words
-    return ""
+    return judge_line(command, outside=_an_agent_may).denied or ""
 
 
 def _an_agent_may(words: Sequence[str]) -> bool:
     """Whether an agent may run a ``cockpit`` command: work on the backlog, and reading."""
     command, verb = (*words[:2], "", "")[:2]
     return command in _OF_EVERYBODY | _WORDS_ONLY or verb in _LOOKS
-
-
-def _is_cockpit(word: str) -> bool:
-    return os.path.basename(word).casefold() == "cockpit"
 
 
 def judge_tool(
@@ -122,6 +93,12 @@ def judge_tool(
     """
     if tool in SHELLS:
         return judge_shell(arguments, command, root=root, cwd=cwd)
+    if tool in READERS or tool in SEARCHERS:
+        from cockpit.loop.permissions.tool_commands import why_not_plain_read
+
+        if strange := why_not_plain_read(arguments):
+            reason = f"its argument {strange[:60]!r} may change what it reads"
+            return ToolRisk("high", (reason,))
     if tool in READERS:
         return judge_reading(arguments.get(READERS[tool]), root=root, cwd=cwd)
     if tool in SEARCHERS:
@@ -134,7 +111,7 @@ def judge_tool(
 
 def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: str) -> ToolRisk:
     """Judge a command of an agent's own shell; ``arguments`` are those of its tool."""
-    from cockpit.access.reads.judge_reads import why_not_read
+    from cockpit.access.reading_place import why_not_read
     from cockpit.loop.permissions.judge_command import judge_command
     from cockpit.loop.permissions.tool_commands import list_shells, peel_shells, why_not_plain
 
@@ -197,7 +174,7 @@ def judge_writing(path: Any, *, root: str, cwd: str) -> ToolRisk:
 
 def _reading_place(arguments: Mapping[str, Any], root: str, cwd: str) -> ReadingPlace | None:
     """Return where the tool reads; None for a folder that the system does not take."""
-    from cockpit.access.reads.reading_place import ReadingPlace
+    from cockpit.access.reading_place import ReadingPlace
 
     folder = os.path.join(root, cwd or "")
     named = arguments.get("workdir") or arguments.get("cwd")

@@ -40,6 +40,8 @@ _PATH_KEYS = (
     *("file_path", "filePath", "notebook_path", "path", "abs_path", "filepath", "target"),
     *("source", "destination", "old_path", "new_path", "oldPath", "newPath"),
 )
+_TELLING = frozenset(("command", "cmd", "argv", "cwd", "workdir", *_PATH_KEYS))
+"""Arguments that say what a call does."""
 _ACP_KINDS = frozenset(("read", "edit", "delete", "move", "search", "execute", "think", "fetch"))
 _OPTION_KINDS = get_args(OptionKind)
 
@@ -139,7 +141,33 @@ def read_acp_tool(
         why=_text(raw, "description") or _text(raw, "reason") or _content_text(contents),
         options=read_options(options),
         questions=read_claude_questions(raw) if tool == _ASKS_USER else (),
+        announced=_find_difference(_mapping(earlier), _mapping(tool_call)),
     )
+
+
+def _find_difference(earlier: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """Return how a call was announced, where it is asked for as another one; '' where the two agree.
+
+    An agent may say more when it asks, and leave out what it said before.
+    """
+    before, now = _text(earlier, "kind"), _text(asked, "kind")
+    if before and now and before != now:
+        return f"kind {before}"
+    before_input, now_input = (_mapping(each.get("rawInput")) for each in (earlier, asked))
+    for name, value in before_input.items():
+        if name in now_input and now_input[name] != value and name in _TELLING:
+            return (
+                f"{name} {value if isinstance(value, str) else list(map(str, _sequence(value)))}"[
+                    :400
+                ]
+            )
+    places = [
+        [_text(_mapping(place), "path") for place in _sequence(each.get("locations"))]
+        for each in (earlier, asked)
+    ]
+    if all(places) and not set(places[1]) <= set(places[0]):
+        return f"files {', '.join(places[0])}"[:400]
+    return ""
 
 
 def read_elicitation(

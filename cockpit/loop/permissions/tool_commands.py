@@ -14,6 +14,7 @@ from cockpit.loop.permissions.tool_names import SHELL_PROGRAMS, join_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 _COMMANDS = frozenset(
@@ -29,10 +30,32 @@ _ARGUMENTS = ("args", "arguments", "argv", "parameters", "params")
 _SHELL_ARGUMENTS = frozenset(
     """
     command cmd description timeout timeout_ms run_in_background workdir cwd justification yield_time_ms
-    max_output_tokens login tty with_escalated_permissions sandbox_permissions prefix_rule
+    max_output_tokens login tty with_escalated_permissions sandbox_permissions prefix_rule parsed_cmd
+    call_id turn_id reason
     """.split()  # noqa: SIM905 - as above
 )
 """Arguments of agents' own shells under which a command is the one that is shown."""
+_READ_PATHS = (
+    *(
+        "file_path",
+        "filePath",
+        "notebook_path",
+        "path",
+        "abs_path",
+        "absolute_path",
+        "filepath",
+        "file",
+    ),
+    *("target", "dir_path", "directory"),
+)
+_READ_ARGUMENTS = frozenset(
+    """
+    offset limit line lines start end start_line end_line startLine endLine pages pattern glob query
+    regex type output_mode head_limit multiline include case_sensitive description reason tool_name
+    -n -i -A -B -C
+    """.split()  # noqa: SIM905 - as above
+) | {*_READ_PATHS}
+"""Arguments of tools that read or search, under which a call reads what its path says."""
 _SIGNS = re.compile(r"[\[\],\"'`+]+")
 _NO_LETTER = re.compile(r"[^a-z0-9]")
 _DEEPEST = 12
@@ -90,6 +113,15 @@ def why_not_plain(arguments: dict[str, Any]) -> str:
     command = arguments.get("command", arguments.get("cmd"))
     is_words = isinstance(command, list) and all(isinstance(word, str) for word in command)
     return "" if isinstance(command, str) or is_words else "command"
+
+
+def why_not_plain_read(arguments: Mapping[str, Any]) -> str:
+    """Say which argument of a tool that reads is unknown, or names files a second time; '' when none does."""
+    for name, value in arguments.items():
+        if name not in _READ_ARGUMENTS or not isinstance(value, str | int | float | bool | None):
+            return name
+    named = [name for name in _READ_PATHS if arguments.get(name)]
+    return " and ".join(named) if len({arguments[name] for name in named}) > 1 else ""
 
 
 def list_shells(arguments: dict[str, Any]) -> list[str]:

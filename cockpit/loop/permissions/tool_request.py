@@ -75,5 +75,7 @@ class ToolRequest(Struct, frozen=True):
     """Whether the protocol carries changed input back."""
     questions: tuple[Question, ...] = ()
     """What it asks its user, to be answered rather than allowed."""
+    announced: str = ""
+    """What it called this before it asked, where that differs in kind, command or files; '' otherwise."""
     form: str = ""
     """How the answers go back: ``claude``, ``codex``, ``form``; '' where the protocol takes none."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from cockpit.act.guards.action_guard import ActionGuard, GuardState, first_refusal
 from cockpit.act.guards.guard_registry import standard_guards
 from cockpit.act.preview import ActionPreview
@@ -29,6 +31,7 @@ from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.growth.propose_tool import approve_adoption
 from cockpit.loop.phases.ask_about_uncertain import settle_uncertain_action
 from cockpit.loop.phases.capture_action_wip import capture_work_in_progress
+from cockpit.loop.phases.propose_changing import CHANGING, find_refused_write, plan_changing
 from cockpit.loop.phases.propose_context_request import propose_context_request
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import asks_to_read
@@ -129,10 +132,11 @@ async def _run_action(
     call: Mapping[str, Any],
     stop_reason: str,
     pending_writes: list[Write],
+    note: str = "",
 ) -> str:
     """Run one action to its end; returns why the rest must not run ('' when it may).
 
-    Adds to ``pending_writes`` what the next transaction stores of it.
+    Adds to ``pending_writes`` what the next transaction stores of it. Its proposal shows ``note``.
     """
     action = context.store.read_now(lambda connection: _find_action(connection, context, call))
     if action.phase == "planned":
@@ -144,7 +148,7 @@ async def _run_action(
             if not is_kept:
                 await context.store.write(lambda tx: outbox.drop(tx, action.action_id, stop_reason))
             return stop_reason
-        refused = await _approve(context, call, action)
+        refused = await _approve(context, call, action, note)
         if refused:
             return f"not run: {action.title} before it was {refused}"
     if action.phase == "uncertain":
@@ -154,6 +158,10 @@ async def _run_action(
     if ended.phase == "uncertain":
         await settle_uncertain_action(context, ended)
         ended = context.store.read_now(lambda connection: outbox.load(connection, action.action_id))
+    if (refused_write := find_refused_write(context, ended)) is not None:
+        changing = await plan_changing(context, call, ended)
+        again = {**call, "key": changing.key, "arguments": changing.payload}
+        return await _run_action(context, again, stop_reason, pending_writes, refused_write)
     if ended.phase == "failed_terminal" and await _keep_failed(context, call, ended):
         return f"not run: {action.title} before it was kept"
     captured = await capture_work_in_progress(context, ended)
@@ -178,7 +186,9 @@ async def _keep_failed(context: WaveContext, call: Mapping[str, Any], action: Ou
     return need is not None and await keep_action(context, call, action, need, "")
 
 
-async def _approve(context: WaveContext, call: Mapping[str, Any], action: OutboxAction) -> str:
+async def _approve(
+    context: WaveContext, call: Mapping[str, Any], action: OutboxAction, note: str
+) -> str:
     """Guard, preview and decide a planned action; returns '' when it is queued, else its status."""
     parsed = parse_session_call(context, call["name"], canonical_json(call["arguments"]))
     state: GuardState = await context.store.read(
@@ -202,6 +212,8 @@ async def _approve(context: WaveContext, call: Mapping[str, Any], action: Outbox
             return "kept"
         await context.store.write(_refuse(context, action, error.code, str(error)))
         return "refused"
+    if note:
+        preview = replace(preview, notes=(note, *preview.notes))
     decided = await _propose_and_await(context, preview, call, action)
     if decided.status == "discussed" and await _keep_discussed(context, call, action, decided):
         return decided.status
@@ -234,13 +246,19 @@ async def _propose_and_await(
     session = context.session
     line = read_continued(call)
     body = {**preview.proposal_body(), "key": action.key, "changes": []}
+    if action.key.endswith(CHANGING):
+        body["arguments"] = dict(call["arguments"])  # they are not those of the wave's plan
     if line is not None:
         body["notes"] = [*preview.notes, f"Proposed again, after the context was read: {line.why}."]
     # The id follows from the preview: after a crash the same preview is the same proposal, and a file
     # that has changed since makes a new one.
     proposal_id = f"p-{digest([action.key, body])[:10]}"
     policy = approving_policy(
-        session.policy, "action", risk=preview.risk, action_type=preview.type
+        session.policy,
+        "action",
+        risk=preview.risk,
+        action_type=preview.type,
+        reads=bool(preview.payload.get("reading")),
     ) or find_allowing_rule(context.engine, preview)
 
     def propose(tx: Tx) -> bool:

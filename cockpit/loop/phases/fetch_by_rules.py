@@ -70,7 +70,9 @@ def has_acted(connection: sqlite3.Connection, context: WaveContext) -> bool:
     if plan is None and _was_copied(connection, previous):
         return True
     return any(
-        action.phase == "confirmed" and action.action_type in _ACTING
+        action.phase == "confirmed"
+        and action.action_type in _ACTING
+        and not action.payload.get("reading")
         for action in outbox.select_for_wave(connection, previous)
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.learn.notes.reflect import reflect
+from cockpit.loop.phases.propose_changing import CHANGING
 from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.planner.follow_session import learn_session, revise_estimate
 from cockpit.loop.planner.plan_tool import check_finish, find_plan_end
@@ -94,4 +95,6 @@ def _has_only_successes(tx: Tx, context: WaveContext, plan: Plan) -> bool:
     if any(call["error"] or asks_to_read(call) for call in plan.calls):
         return False
     actions = outbox.select_for_wave(tx.connection, context.wave.wave_id)
-    return all(action.phase == "confirmed" for action in actions)
+    keys = {action.key for action in actions}
+    counted = [action for action in actions if f"{action.key}{CHANGING}" not in keys]
+    return all(action.phase == "confirmed" for action in counted)

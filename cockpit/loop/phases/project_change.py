@@ -60,7 +60,10 @@ async def has_changed_nothing(context: WaveContext) -> bool:
     if finish is None or finish[0] != "done" or any(map(_is_change, actions)):
         return False
     if not before:
-        return not any(action.action_type in ("run", "own_tool") for action in actions)
+        return not any(
+            action.action_type in ("run", "own_tool") and not action.payload.get("reading")
+            for action in actions
+        )
     return await read_project_state(context.engine.place.root) == before
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused, split_words
-from cockpit.act.reading.reading_commands import find_reading
+from cockpit.act.reading_commands import find_reading
 from cockpit.act.tool_payloads import GitHub, Payload, Run
 from cockpit.loop.wave_context import WaveContext
 

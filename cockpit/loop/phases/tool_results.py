@@ -21,6 +21,7 @@ from cockpit.core.text import pluralize
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, outline_result
+from cockpit.loop.phases.propose_changing import CHANGING
 from cockpit.loop.phases.propose_context_request import FROM_STORE, request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.loop.planner import plan_tool
@@ -66,6 +67,8 @@ class Exchange(Struct, frozen=True):
     status: str
     """One of approved, held, narrowed, rejected, discussed, expired, confirmed, failed, uncertain, refused,
     malformed, fetched, said, interrupted."""
+    sandbox: str = ""
+    """``reading`` for what a command read in the reading sandbox; empty for any other call."""
     thinking: Sequence[Mapping[str, Any]] | None = None
     """Blocks of what the model thought before its first call; None where it did not think. They are empty for
     the answer's further calls, and where no block is kept."""
@@ -103,6 +106,7 @@ class Exchange(Struct, frozen=True):
                     "arguments": arguments,
                     "result": result,
                     "status": self.status,
+                    **({"sandbox": self.sandbox} if self.sandbox else {}),
                     **({} if self.thinking is None else {"thinking": list(self.thinking)}),
                 },
                 utility=800_000,
@@ -194,6 +198,7 @@ def read_exchanges(
                 arguments=call["arguments"],
                 result=result,
                 status=status,
+                sandbox=_read_sandbox(connection, wave, call),
                 thinking=call.get("thinking"),
             )
         )
@@ -306,9 +311,8 @@ def _result_of_unread_request(
 def _result_of_action(
     connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
 ) -> tuple[str, str]:
-    action = next(
-        item for item in outbox.select_for_wave(connection, wave.wave_id) if item.key == call["key"]
-    )
+    action = _find_last_action(connection, wave, call)
+    assert action is not None  # noqa: S101 - Decide planned it with the call
     if action.phase == "failed_terminal":
         held = next(
             (
@@ -326,6 +330,21 @@ def _result_of_action(
     last = receipts[-1]
     result = f"{last.summary}\n{_format_receipt(last.detail)}".strip()
     return result, "confirmed" if action.phase == "confirmed" else "failed"
+
+
+def _find_last_action(
+    connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
+) -> OutboxAction | None:
+    """Return the action of a call, or the one that it was proposed as when the reading sandbox refused it."""
+    keys = (str(call["key"]), f"{call['key']}{CHANGING}")
+    actions = outbox.select_for_wave(connection, wave.wave_id)
+    return next((action for action in reversed(actions) if action.key in keys), None)
+
+
+def _read_sandbox(connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]) -> str:
+    """Return ``reading`` for a call whose output came from the reading sandbox; '' for any other."""
+    action = _find_last_action(connection, wave, call) if call["name"] == "run" else None
+    return "reading" if action is not None and action.payload.get("reading") else ""
 
 
 def _result_of_held(

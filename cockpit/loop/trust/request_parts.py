@@ -239,6 +239,8 @@ def _run_words(payload: Mapping[str, Any]) -> tuple[list[str] | None, tuple[str,
     words, paths = list(described[0]), described[1]
     if not payload.get("sandboxed"):
         words.append("(not sandboxed)")
+    if payload.get("reading"):
+        words.append("(changes nothing)")
     # Another content of a script is another command. What a checker loads changes with the work.
     if payload.get("scripts") and not checks_files(argv):
         words.append(f"(scripts {digest(payload['scripts'])[:12]})")

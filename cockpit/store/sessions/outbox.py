@@ -275,7 +275,7 @@ def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
 
 def select_for_wave(connection: sqlite3.Connection, wave_id: str) -> list[OutboxAction]:
     """Read a wave's actions in the order in which they were planned."""
-    rows = connection.execute(f"{_SELECT} WHERE wave_id=? ORDER BY position", (wave_id,))
+    rows = connection.execute(f"{_SELECT} WHERE wave_id=? ORDER BY position, rowid", (wave_id,))
     return [_read(row) for row in rows]
 
 

@@ -20,6 +20,7 @@ ATTACKS = (
     "test_sandbox_limits.py",
     "test_read_checkout.py",
     "test_git_view.py",
+    "test_reading_sandbox.py",
 )
 collect_ignore = [] if CONFINES else list(ATTACKS)
 # There is nothing to attack without a sandbox. ``test_sandbox_absent.py`` is collected everywhere: it shows

@@ -35,7 +35,7 @@ def test_a_script_is_shown_line_by_line(tmp_path, name):
     assert is_kept(body), body
 
 
-def test_a_tool_s_arguments_are_shown_line_by_line():
+def test_a_tool_s_arguments_are_shown_line_by_line() -> None:
     assert is_kept(render_arguments({"path": "a.py", "script": CODE}), indent="  ")
     assert render_arguments({}) == ""
 

@@ -1,1 +1,0 @@
-"""The judge of reads: which commands are known to read the project and to do nothing else."""

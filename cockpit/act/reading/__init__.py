@@ -1,1 +1,0 @@
-"""Commands that only read, and the scope items that read the same."""

@@ -1,0 +1,89 @@
+"""A command that says it changes nothing runs unasked under ``reads``, where it can do nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+import sandbox_here
+
+from cockpit.store.context import facts
+from cockpit.store.sessions import outbox, proposals
+
+SCENARIO = """
+[[turn]]
+[[turn.call]]
+name = "run"
+arguments = { argv = %s, reason = "look", changes = false }
+[[turn]]
+when = { called = ["run"] }
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Seen." }
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sandbox_here.READS, reason="no reading sandbox"),
+]
+
+
+async def run_command(runtime, script, policy, *argv):
+    """Run a session whose model runs ``argv`` and says that it changes nothing."""
+    model = script(SCENARIO % json.dumps(argv))
+    session_id = await runtime.start("fix calc", model=model, policy=policy, interactive=False)
+    running = asyncio.ensure_future(runtime.run(session_id))
+
+    def read(connection):
+        made = proposals.select_for_session(connection, session_id)
+        actions = outbox.select_for_session(connection, session_id)
+        fact_ids = [
+            fact_id
+            for (fact_id,) in connection.execute(
+                "SELECT fact_id FROM session_facts WHERE session_id=? AND source_type='exchange'",
+                (session_id,),
+            )
+        ]
+        return made, actions, facts.load_provenances(connection, "exchange", fact_ids)
+
+    while True:
+        made, actions, exchanges = await runtime.store.read(read)
+        if running.done() or any(each.status == "pending" for each in made):
+            break
+        await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    return made, actions, exchanges
+
+
+async def test_reads_passes_it_and_its_output_is_a_masked_read(opened, script, project):
+    project.chmod(0o755)
+    key = "ghp_" + "a1B2" * 9
+    words = ("python3", "-c", f"print(6 * 7, '{key[:4]}' + '{key[4:]}')")
+    async with opened() as runtime:
+        made, actions, exchanges = await run_command(runtime, script, "reads", *words)
+    assert [(each.status, each.decided_by) for each in made] == [("approved", "policy:reads")]
+    assert [each.phase for each in actions] == ["confirmed"]
+    (provenance,) = exchanges.values()
+    assert provenance["sandbox"] == "reading"
+    assert "42" in provenance["result"] and key not in provenance["result"]
+
+
+async def test_a_refused_write_becomes_the_proposal_to_change_something(opened, script, project):
+    project.chmod(0o755)
+    async with opened() as runtime:
+        made, actions, _ = await run_command(runtime, script, "reads", "touch", "calc.py")
+    first, second = made
+    assert (first.decided_by, second.status) == ("policy:reads", "pending")
+    assert "touch: cannot touch" in second.body["notes"][0]
+    assert not second.body["payload"].get("reading")
+    assert [each.phase for each in actions] == ["failed_terminal", "planned"]
+
+
+async def test_where_context_waits_for_the_user_such_a_command_does_too(opened, script, project):
+    project.chmod(0o755)
+    async with opened() as runtime:
+        made, _, _ = await run_command(runtime, script, "trusted", "true")
+    assert [each.status for each in made] == ["pending"]
+    assert dict(made[0].body["fields"])["sandbox"].startswith("reading:")
