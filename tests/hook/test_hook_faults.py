@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 from hook_world import PATIENCE_S, Project
 
-from cockpit.core.clock import SystemClock
 from cockpit.hook import hook_log, spool
 from cockpit.store.db.connection import connect
-from cockpit.store.db.migrate import load_migrations, migrate
 from cockpit.store.hooks import pending_events
 from cockpit.store.hooks.pending_events import ATTEMPTS, HookEvent
 
@@ -84,18 +82,6 @@ def test_a_file_taken_over_twice_is_one_event(project: Project) -> None:
     assert path.exists() is False
     path.write_bytes(kept)
     assert project.wip()["files_modified"] == ["one.py"]
-
-
-def test_a_store_from_before_the_hooks_is_brought_up(bare: Project) -> None:
-    bare.place.prepare()
-    connection = connect(bare.place.database)
-    old = tuple(one for one in load_migrations() if one.name < "0006")
-    migrate(connection, bare.place.database, SystemClock(), old)
-    connection.close()
-    assert bare.told("claude", "post_tool_use_write") is None
-    assert len(bare.spooled()) == 1
-    assert bare.absorb() == 1
-    assert [row["tool"] for row in bare.journal("agent.hook")] == ["Write"]
 
 
 def test_a_newer_store_is_left_alone(project: Project) -> None:

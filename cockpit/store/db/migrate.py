@@ -21,7 +21,6 @@ _RECORD = (
     "CREATE TABLE IF NOT EXISTS migrations("
     "name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at TEXT NOT NULL)"
 )
-_CHANGED_TEXT = "UPDATE sqlite_schema"
 KEPT_BACKUPS = 3
 """Backups that are kept, the newest ones."""
 
@@ -30,7 +29,7 @@ class Migration(Struct, frozen=True):
     """One file."""
 
     name: str
-    """As ``0001_spine``."""
+    """As ``0001_schema``."""
     sql: str
     checksum: str
     """sha256 of the file's text."""
@@ -130,12 +129,7 @@ def _create_schema(
 
 def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
     for statement in _statements(migration.sql):
-        try:
-            connection.execute(statement)
-        except sqlite3.OperationalError as error:
-            # A SQLite that protects its schema, as on macOS, keeps the old text: it checks the same.
-            if _CHANGED_TEXT not in statement or "may not be modified" not in str(error):
-                raise
+        connection.execute(statement)
 
 
 def schema_digest_lines() -> tuple[str, ...]:
