@@ -45,7 +45,7 @@ def test_a_cloned_repository_runs_no_program_that_it_ships(
     for words in (
         ("sessions", "list"),
         ("doctor",),
-        ("run", "What is here?", "--model", "offline"),
+        ("run", "What is here?", "--model", "offline", "--approve", "all"),
     ):
         run_cockpit.run(words, cwd=project, env=env, patience_s=PATIENCE_S)
     assert not trace.exists(), trace.read_text()
