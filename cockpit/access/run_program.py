@@ -26,7 +26,7 @@ from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Set
 from cockpit.access.process_group import GroupRun
 from cockpit.access.reading_sandbox import reading_sandbox
 from cockpit.core.errors import CockpitError
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.project.safe_git import (
     NO_HOOKS,
     PINNED_SETTINGS,

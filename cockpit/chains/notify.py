@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.core.fenced_text import make_visible
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.secrets import mask
 from cockpit.learn.resume_line import one_line
 

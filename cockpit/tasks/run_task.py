@@ -38,6 +38,7 @@ from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tasks import RoleRestored
 from cockpit.tasks import role_usage
+from cockpit.tasks.agent_changes.unheld_files import add_unheld, list_unheld
 from cockpit.tasks.change_for_review import describe_evidence, read_change
 from cockpit.tasks.finish_task import (
     SetAside,
@@ -62,7 +63,6 @@ from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import NextStep, next_step
 from cockpit.tasks.task_context import EMBEDDED, TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
-from cockpit.tasks.unheld_files import add_unheld, list_unheld
 from cockpit.tasks.verdict import parse_verdict
 from cockpit.tasks.work_done import judge_work, name_unheld
 from cockpit.tasks.worktree import ensure_chain_worktree

@@ -13,6 +13,7 @@ import pytest
 
 from cockpit.access.run_program import ProgramMissing, ProgramNotStarted, run_gh, run_program
 from cockpit.core.errors import CockpitError
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.project.safe_git import git_argv, git_environment, reads_tree
 
 
@@ -189,7 +190,7 @@ def test_git_forgets_what_a_hook_left_behind(monkeypatch: pytest.MonkeyPatch) ->
     assert env["GIT_INDEX_FILE"] == "mine" and env["GIT_AUTHOR_NAME"] == "Ada"
     assert env["GIT_TERMINAL_PROMPT"] == "0" and env["LC_ALL"] == "C.UTF-8"
     argv = git_argv("diff", "a..b")
-    assert argv[0] == "git" and argv[-1] == "a..b"
+    assert argv[0] == find_program("git") and argv[-1] == "a..b"
     assert "diff.noprefix=false" in argv and "core.quotePath=false" in argv
 
 

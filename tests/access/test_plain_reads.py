@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from examples import examples
 
-from cockpit.access.plain_reads import read_line, read_words
-from cockpit.access.reading_place import ReadingPlace, why_not_read
+from cockpit.access.reads.plain_reads import read_line, read_words
+from cockpit.access.reads.reading_place import ReadingPlace, why_not_read
 
 PLAIN = """
 cat a.py

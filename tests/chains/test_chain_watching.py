@@ -141,7 +141,8 @@ async def test_a_session_that_is_silent_for_too_long_is_killed(world: World) -> 
 
 async def test_a_chain_whose_branch_cannot_be_made_has_ended(world: World) -> None:
     world.task()
-    git(world.root, "branch", "cockpit")  # git then makes no branch cockpit/ch-1
+    for name in ("cockpit", "cockpit-work"):  # git then makes no branch below either
+        git(world.root, "branch", name)
     with pytest.raises(WorktreeError):
         await create_chain(world.store, world.place, ChainOptions("all"))
     left = world.store.read_now(lambda found: chains.load(found, "ch-1"))

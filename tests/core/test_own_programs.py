@@ -10,7 +10,7 @@ import pytest
 import run_cockpit
 from state_for_tests import kept_variables
 
-from cockpit.core.own_programs import find_program, safe_path
+from cockpit.core.project.own_programs import find_program, safe_path
 from cockpit.core.project_paths import locate_project
 
 PATIENCE_S = 60.0

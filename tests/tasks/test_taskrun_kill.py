@@ -100,5 +100,5 @@ def test_killed_at_any_commit_and_around_every_change_of_git_it_is_done_once(wor
                 break
         driver.stdin.close()
     assert (codes[-1], told) == (0, "done")
-    assert set(codes[:-1]) == {-signal.SIGKILL} and len(codes) > examples(3) + 4
+    assert set(codes[:-1]) == {-signal.SIGKILL} and len(codes) > examples(3) + 1
     ended_once(world, task_id)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cockpit.tasks.agent_changes.unheld_files import add_unheld, list_unheld
 from cockpit.tasks.git import commit_all
-from cockpit.tasks.unheld_files import add_unheld, list_unheld
 
 
 def git(root: Path, *words: str) -> str:

@@ -26,7 +26,7 @@ from cockpit.act.sandbox.visible_places import (
     readable_places,
     system_options,
 )
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.state_folder import state_root
 
 FILE_BYTES = 2 * 1024**3

@@ -23,7 +23,7 @@ from cockpit.access.run_program import settings_environment
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox, detect
 from cockpit.act.sandbox.git_view import list_object_folders
 from cockpit.act.sandbox.visible_places import is_system_program
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.state_folder import state_root
 
 _PASSED = re.compile(

@@ -25,7 +25,7 @@ from cockpit.act.sandbox.project_view import Covers, find_covers, names_only
 from cockpit.act.sandbox.run_confined import ConfinedRun, Watch
 from cockpit.act.sandbox.seccomp_filter import filter_program, open_filter
 from cockpit.act.sandbox.visible_places import program_options, readable_places
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.state_folder import state_root
 
 MAX_OUTPUT = 1024 * 1024

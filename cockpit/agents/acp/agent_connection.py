@@ -23,7 +23,7 @@ from cockpit.agents.registry.known_agents import Agent
 from cockpit.agents.runs.agent_process import read_tail
 from cockpit.core.errors import CockpitError
 from cockpit.core.json_fields import JsonObject, get_count, get_object, get_text
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.secrets import mask
 
 PROTOCOL = 1

@@ -36,7 +36,7 @@ from cockpit.agents.confine.copy_sessions import copy_sessions
 from cockpit.agents.registry.known_agents import KnownAgent, recognise_agent
 from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.agents.runs.run_folder import SERVER
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.loop.runtime_settings import RunnerSettings
 
 INSIDE = Path("/run/cockpit")

@@ -15,7 +15,7 @@ from msgspec import Struct
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.errors import CockpitError
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 
 LoginState = Literal["yes", "no", "unknown"]
 _VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)++[A-Za-z0-9.+-]{0,40}", re.ASCII)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.registry.known_agents import recognise_agent
 from cockpit.core.errors import CockpitError
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.loop.runtime_settings import RunnerSettings
 
 PLACEHOLDERS = (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.core.errors import CockpitError
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.store.sessions.sessions import Session
 
 _TIMEOUT_S = 5.0

@@ -16,8 +16,8 @@ from cockpit.commands.open_project import (
 )
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.commands.unconfined import require_reading_sandbox, settle_unconfined
-from cockpit.core.own_programs import find_program
 from cockpit.core.processes import stop_on_interrupt
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.store.backlog import tasks

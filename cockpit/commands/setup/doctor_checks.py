@@ -20,7 +20,7 @@ from cockpit.commands.setup.tool_checks import server_checks
 from cockpit.config.all_settings import ENVIRONMENT
 from cockpit.config.load_settings import Settings, load_settings
 from cockpit.core.errors import CockpitError
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.project_paths import ProjectPaths, list_abandoned_states, user_folder
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cockpit.core.own_programs import find_program, safe_path
+from cockpit.core.project.own_programs import find_program, safe_path
 
 _GIT_KEPT = frozenset(
     {

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from cockpit.access.plain_reads import PlainRead
+    from cockpit.access.reads.plain_reads import PlainRead
     from cockpit.hook.event_payload import Event
 
 LARGEST_FILE = 4_000_000
@@ -161,8 +161,8 @@ def _find_command(event: Event, root: str, cwd: str) -> ToolReads | None:
     # What a look at the text tells needs none of the modules below, which an agent waits for.
     if _MAY_READ.match(command) is None or event.arguments.get("run_in_background"):
         return None
-    from cockpit.access.plain_reads import NAMING, printed_lines, read_line
-    from cockpit.access.reading_place import ReadingPlace, why_not_read
+    from cockpit.access.reads.plain_reads import NAMING, printed_lines, read_line
+    from cockpit.access.reads.reading_place import ReadingPlace, why_not_read
 
     real = os.path.realpath(cwd)
     read = read_line(command)

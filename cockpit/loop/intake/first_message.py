@@ -69,14 +69,16 @@ async def opening(
     target = dict(task.target)
     text = mask(make_visible(task.words))
     values = {"words": text, "title": mask(make_visible(task.title))}
-    said = text if (task.says_more or not task.target) else ""
+    user_words = text if (task.says_more or not task.target) else ""
     if "pr" in target:
         number = str(target["pr"])
         review = await pull_request(target["pr"], target.get("repo"), ground.root)
         values |= {"subject": f"PR #{number}", "number": number, "target": f"PR #{number}"}
         if review.rev:
             target["head"] = review.rev
-        return await _started(task_type, values, named, target, ground.root, repo, review, said)
+        return await _started(
+            task_type, values, named, target, ground.root, repo, review, user_words
+        )
     if "range" in target:
         spelled = str(target["range"])
         if not (target.get("base") and target.get("tip")):
@@ -94,7 +96,9 @@ async def opening(
             "base": base,
             "tip": tip,
         }
-        return await _started(task_type, values, named, target, ground.root, repo, review, said)
+        return await _started(
+            task_type, values, named, target, ground.root, repo, review, user_words
+        )
     if task_type.needs_target:
         raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
     values["subject"] = values["title"]
@@ -104,7 +108,7 @@ async def opening(
         raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
     if task_type.needs_branch:
         values |= await branch_values(ground.root, task_type.command)
-    return await _started(task_type, values, named, target, ground.root, repo, None, said)
+    return await _started(task_type, values, named, target, ground.root, repo, None, user_words)
 
 
 async def _started(
@@ -115,7 +119,7 @@ async def _started(
     root: Path,
     repo: str | None,
     review: ReviewContext | None,
-    said: str,
+    user_words: str,
 ) -> Opening:
     listed = dict(named)
     if "issue" in values:
@@ -132,9 +136,9 @@ async def _started(
     in_message = {item: tokens for item, tokens in in_message.items() if item in applying}
     notices = [review.notice if review else "", declared.notice]
     message = task_type.message(filled, local="range" in target)
-    if said and "words" not in task_type.placeholders:
-        # Its template names the target alone, and the user may have said more than that.
-        message = f"{message.rstrip()}\n\n### In the User's Words\n\n{said}\n"
+    if user_words and "words" not in task_type.placeholders:
+        # Its template names the target alone, and the user may have user_words more than that.
+        message = f"{message.rstrip()}\n\n### In the User's Words\n\n{user_words}\n"
     return Opening(
         text=await asyncio.to_thread(mask, message),
         scope_items=(*in_message, *declared.items),

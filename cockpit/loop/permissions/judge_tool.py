@@ -1,7 +1,7 @@
 """One judge over agents' own tools: what is never run, and how risky the rest is.
 
 Hooks, ACP and agents over standard streams ask it. A read is what
-:mod:`cockpit.access.reading_place` knows to be one; what is not understood is high. A hook call loads
+:mod:`cockpit.access.reads.reading_place` knows to be one; what is not understood is high. A hook call loads
 this module, so it imports the tables only where they are needed. See ``docs/reference/hooks.md``.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from cockpit.access.reading_place import ReadingPlace
+    from cockpit.access.reads.reading_place import ReadingPlace
     from cockpit.act.command_risk import Risk
 
 _OF_EVERYBODY = frozenset(
@@ -111,7 +111,7 @@ def judge_tool(
 
 def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: str) -> ToolRisk:
     """Judge a command of an agent's own shell; ``arguments`` are those of its tool."""
-    from cockpit.access.reading_place import why_not_read
+    from cockpit.access.reads.reading_place import why_not_read
     from cockpit.loop.permissions.judge_command import judge_command
     from cockpit.loop.permissions.tool_commands import list_shells, peel_shells, why_not_plain
 
@@ -174,7 +174,7 @@ def judge_writing(path: Any, *, root: str, cwd: str) -> ToolRisk:
 
 def _reading_place(arguments: Mapping[str, Any], root: str, cwd: str) -> ReadingPlace | None:
     """Return where the tool reads; None for a folder that the system does not take."""
-    from cockpit.access.reading_place import ReadingPlace
+    from cockpit.access.reads.reading_place import ReadingPlace
 
     folder = os.path.join(root, cwd or "")
     named = arguments.get("workdir") or arguments.get("cwd")

@@ -145,15 +145,15 @@ def read_acp_tool(
     )
 
 
-def _find_difference(earlier: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+def _find_difference(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> str:
     """Return how a call was announced, where it is asked for as another one; '' where the two agree.
 
     An agent may say more when it asks, and leave out what it said before.
     """
-    before, now = _text(earlier, "kind"), _text(asked, "kind")
+    before, now = _text(earlier, "kind"), _text(later, "kind")
     if before and now and before != now:
         return f"kind {before}"
-    before_input, now_input = (_mapping(each.get("rawInput")) for each in (earlier, asked))
+    before_input, now_input = (_mapping(each.get("rawInput")) for each in (earlier, later))
     for name, value in before_input.items():
         if name in now_input and now_input[name] != value and name in _TELLING:
             return (
@@ -163,7 +163,7 @@ def _find_difference(earlier: Mapping[str, Any], asked: Mapping[str, Any]) -> st
             )
     places = [
         [_text(_mapping(place), "path") for place in _sequence(each.get("locations"))]
-        for each in (earlier, asked)
+        for each in (earlier, later)
     ]
     if all(places) and not set(places[1]) <= set(places[0]):
         return f"files {', '.join(places[0])}"[:400]

@@ -27,11 +27,11 @@ from cockpit.loop.decisions.await_decision import (
     find_discussed_predecessor,
 )
 from cockpit.loop.decisions.pass_without_asking import pass_without_asking
+from cockpit.loop.decisions.propose_changing import CHANGING, find_refused_write, plan_changing
 from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.growth.propose_tool import approve_adoption
 from cockpit.loop.phases.ask_about_uncertain import settle_uncertain_action
 from cockpit.loop.phases.capture_action_wip import capture_work_in_progress
-from cockpit.loop.phases.propose_changing import CHANGING, find_refused_write, plan_changing
 from cockpit.loop.phases.propose_context_request import propose_context_request
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import asks_to_read

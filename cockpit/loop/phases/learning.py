@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.learn.notes.reflect import reflect
-from cockpit.loop.phases.propose_changing import CHANGING
+from cockpit.loop.decisions.propose_changing import CHANGING
 from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.planner.follow_session import learn_session, revise_estimate
 from cockpit.loop.planner.plan_tool import check_finish, find_plan_end

@@ -20,8 +20,8 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
+from cockpit.loop.decisions.propose_changing import CHANGING
 from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, outline_result
-from cockpit.loop.phases.propose_changing import CHANGING
 from cockpit.loop.phases.propose_context_request import FROM_STORE, request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.loop.planner import plan_tool

@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.access.run_program import run_program
-from cockpit.core.own_programs import find_program
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.secrets import mask
 from cockpit.observe.path_globs import matches_glob
 from cockpit.observe.project_files import MAX_FILE_BYTES, FileEntry, list_files, read_contents

@@ -238,8 +238,8 @@ def _check(read: PlainRead, operands: list[str], after: list[str]) -> PlainRead 
         files = paths if read.has("-e", "--regexp") else paths[1:]
         if not (read.has("-e", "--regexp") or paths):
             return None
-        found = PlainRead(program, options, tuple(paths), tuple(files))
-        return None if not files and not found.recursive else found
+        search = PlainRead(program, options, tuple(paths), tuple(files))
+        return None if not files and not search.recursive else search
     if not paths and program != "ls":
         return None  # it reads its input
     return PlainRead(program, options, tuple(paths), tuple(paths))

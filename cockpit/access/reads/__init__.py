@@ -1,0 +1,1 @@
+"""Commands of agents that only read the project."""
