@@ -97,7 +97,8 @@ async def find_lost_tests(root: Path, base: str, names: Sequence[str]) -> str:
         after[name] = count_tests(file.read_bytes()) if is_there else 0
         if before[name] and not after[name] and is_there:
             return f"{show_name(name)} had {pluralize(before[name], 'test')} and has none any more."
-    if not sum(before.values()) or sum(after.values()):
+    had, has = sum(before.values()), sum(after.values())
+    if had == 0 or has > 0:
         return ""
     listed = os.fsdecode((await try_git(root, "ls-files", "-z")).stdout).split("\0")
     others = (root / name for name in listed if name not in before and is_test(name))

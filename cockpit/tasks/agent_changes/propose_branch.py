@@ -85,7 +85,9 @@ def why_not_into(place: ProjectPaths, into: str) -> str:
         )
     for folder in {place.root, place.home}:
         folders = locate_git_folders(folder)
-        for kind in ("rebase-merge", "rebase-apply") if folders is not None else ():
+        if folders is None:
+            continue
+        for kind in ("rebase-merge", "rebase-apply"):
             try:
                 name = Path(folders.own, kind, "head-name").read_text(encoding="utf-8").strip()
             except OSError:
