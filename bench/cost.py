@@ -29,7 +29,7 @@ from session_costs import Costs, Step, invented, run
 from written_session import run_written
 
 from cockpit.access.confined_paths import Confined
-from cockpit.access.plain_reads import read_line
+from cockpit.access.reads.plain_reads import read_line
 from cockpit.act.reading_commands import translate
 from cockpit.loop.phases.tool_results import Exchange, answer_approved
 from cockpit.observe.normalise_facts import make_fact
