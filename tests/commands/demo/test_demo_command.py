@@ -47,7 +47,7 @@ def test_the_sample_the_report_and_the_guide(tmp_path: Path) -> None:
         assert words in review.read_text()
     assert told.index("1 of 2") < told.index(BUG_WORDS) < told.index("── Report")
     assert "exit 1: 26 passed, 1 failed, 1 error" in told
-    assert f"cd {root}" in said and "cockpit review main..HEAD" in said
+    assert f"cd {root}" in said and "cockpit review BRANCH" in said
     assert "\x1b" not in told + said
     report = told.partition("── Report ")[2]
     assert f"discussed by {POLICY}: “{DISCUSS_WORDS}”" in report
