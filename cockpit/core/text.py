@@ -24,15 +24,16 @@ def end_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
-def keep_ends(text: str, most: int) -> str:
+def keep_ends(text: str, most: int, dropped: int = 0) -> str:
     """Return ``text``, or a quarter of ``most`` characters from its start and the rest from its end.
 
     What matters of long output stands at its end: a status, a failing test, the last question.
+    ``dropped`` characters of its middle, which would be left out, are not in ``text`` any more.
     """
     if len(text) <= most:
         return text
     start = most // 4
-    left_out = len(text) - most
+    left_out = len(text) - most + dropped
     return f"{text[:start]}\n[… {left_out:,} characters are left out …]\n{text[start - most :]}"
 
 

@@ -7,6 +7,7 @@ The results of its tools become work in progress of its task, like those of the 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from cockpit.agents.streams.stream_events import (
 from cockpit.agents.streams.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
 from cockpit.core.failure_lines import clip_middle
+from cockpit.core.text import keep_ends
 from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.store.backlog import wip
@@ -81,6 +83,9 @@ class StreamJournal:
         self._store = store
         self._run = run
         self._speech: AnswerStream | None = None
+        self._speech_end: deque[str] = deque()
+        """What was said after the text that streamed, of a long message only its end."""
+        self._end_length = self._dropped = 0
         self._messages = 0
         self._last_message = ""
         self._tools: dict[str, ToolStarted] = {}
@@ -101,6 +106,8 @@ class StreamJournal:
                 speech = self._speech = self._speech or self._new_speech()
                 if len(speech.text) <= LONGEST_TEXT:
                     await speech.feed(text)
+                else:
+                    self._keep_end(text)
             case AgentMessage():
                 await self._store_message(shorten_message(event).text)
             case ToolStarted():
@@ -131,7 +138,7 @@ class StreamJournal:
         if finish is not None and finish.ok and finish.text.strip() != self._last_message.strip():
             await self._store_message(shorten_message(AgentMessage(finish.text)).text)
         elif self._speech is not None:
-            await self._store_message(self._speech.text, interrupted=True)
+            await self._store_message(self._spoken_text(), interrupted=True)
         if finish is not None and finish.usage != TokenUsage():
             self._reported_usage = finish.usage
         if self._reported_usage.cost_usd is None:
@@ -145,7 +152,7 @@ class StreamJournal:
 
     async def end_message(self, *, interrupted: bool = False) -> str:
         """Store the message that streams, if one does; returns its text."""
-        text = "" if self._speech is None else shorten_message(AgentMessage(self._speech.text)).text
+        text = self._spoken_text()
         if self._speech is not None:
             await self._store_message(text, interrupted=interrupted)
         return text
@@ -160,6 +167,19 @@ class StreamJournal:
         self._reported_usage = usage
         await self._account("end")
 
+    def _keep_end(self, text: str) -> None:
+        self._speech_end.append(text)
+        self._end_length += len(text)
+        while self._end_length - len(self._speech_end[0]) >= LONGEST_TEXT:
+            self._end_length -= len(self._speech_end[0])
+            self._dropped += len(self._speech_end.popleft())
+
+    def _spoken_text(self) -> str:
+        if self._speech is None:
+            return ""
+        text = f"{self._speech.text}{''.join(self._speech_end)}"
+        return keep_ends(text, LONGEST_TEXT, self._dropped)
+
     def _new_speech(self) -> AnswerStream:
         self._messages += 1
         run = self._run
@@ -169,6 +189,8 @@ class StreamJournal:
     async def _store_message(self, text: str, *, interrupted: bool = False) -> None:
         speech = self._speech or self._new_speech()
         self._speech = None
+        self._speech_end.clear()
+        self._end_length = self._dropped = 0
         if not text.strip() and not speech.text:
             return
         self._last_message = text

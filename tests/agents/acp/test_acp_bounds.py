@@ -26,7 +26,10 @@ async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
 async def test_a_flood_of_text_ends_as_one_cut_message(acp: Acp) -> None:
     session = await acp.run("flood 2000")
     (text,) = acp.said(session.session_id)
-    assert len(text) <= LONGEST_TEXT + 20 and text.startswith("more and more")
+    start, left_out, end = text.split("\n")
+    assert len(start) + len(end) == LONGEST_TEXT
+    assert start.startswith("more and more") and end.endswith("more and more ")
+    assert left_out == f"[… {2_000 * 140 - LONGEST_TEXT:,} characters are left out …]"
     assert len(acp.rows(session.session_id, "")) < 200
 
 
