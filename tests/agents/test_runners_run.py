@@ -24,8 +24,7 @@ from agents.runner_world import (
 )
 
 from cockpit.access import capability_tokens
-from cockpit.access.run_program import ProgramMissing
-from cockpit.agents.runs.agent_command_line import RunnerError
+from cockpit.agents.runs.agent_command_line import RunnerError, RunnerMissing
 from cockpit.core.errors import Stale
 from cockpit.core.processes import is_process_alive
 from cockpit.loop.runtime_settings import RunnerSettings
@@ -168,7 +167,9 @@ async def test_server_and_hooks_are_handed_over_with_a_token_that_ends_with_the_
     # Agents need not pass their own variables on, and without this one it would open another store.
     assert server["env"]["COCKPIT_STATE_DIR"] == os.environ["COCKPIT_STATE_DIR"]
     hooks = json.loads((runs.folder / "hooks.json").read_text())["hooks"]
-    assert hooks["PreToolUse"][0]["hooks"][0]["command"].endswith("hook --agent claude")
+    assert hooks["PreToolUse"][0]["hooks"][0]["command"].endswith(
+        "hook --agent claude --policy ask"
+    )
     (token,) = [
         one
         for one in runs.store.read_now(capability_tokens.listed)
@@ -251,7 +252,9 @@ async def test_a_line_of_ten_megabytes_is_read(runs: Runs) -> None:
     outcome = await runs.run(runs.runner(*steps))
     assert outcome.status == "finished"
     (said, _) = runs.said()
-    assert len(said) == 200_001
+    start, left_out, end = said.split("\n")
+    assert (len(start), len(end)) == (50_000, 150_000)
+    assert left_out == "[… 9,800,000 characters are left out …]"
     assert max(len(row.line()) for row in runs.rows()) < 300_000
 
 
@@ -455,6 +458,6 @@ async def test_a_flood_does_not_hold_up_a_stop(runs: Runs) -> None:
 
 
 async def test_a_program_that_is_not_there_is_told_in_words(runs: Runs) -> None:
-    with pytest.raises(ProgramMissing, match="no-such-agent"):
+    with pytest.raises(RunnerMissing, match=r"no-such-agent.*not on the PATH outside projects"):
         await runs.run(RunnerSettings("small", ("no-such-agent",)))
     assert runs.last().status == "failed"

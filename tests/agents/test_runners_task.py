@@ -145,7 +145,10 @@ async def test_a_crash_keeps_the_work_and_the_next_run_goes_on_with_it(world: Wo
     ("given", "said"),
     [
         (None, "There is no runner 'small'; available: embedded, claude, codex, acp:NAME."),
-        (RunnerSettings("small", ("no-such-agent",)), "'no-such-agent' could not be started"),
+        (
+            RunnerSettings("small", ("no-such-agent",)),
+            "no-such-agent, the program of runner small, is not on",
+        ),
     ],
 )
 async def test_no_task_is_to_blame_for_an_agent_that_is_not_there(
