@@ -50,10 +50,13 @@ def placeholders_in(runner: RunnerSettings) -> frozenset[str]:
     return frozenset(name for word in runner.command for name in _PLACEHOLDER.findall(word))
 
 
-def build_argv(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, ...]:
+def build_argv(
+    runner: RunnerSettings, values: Mapping[str, str], path: str | None = None
+) -> tuple[str, ...]:
     """Return the command with ``values`` in place of its placeholders, its program by absolute path.
 
-    Placeholders inside a value stay text. Raises :class:`RunnerError`.
+    ``path`` is the PATH of the agent's environment (None: this process's). Placeholders inside a
+    value stay text. Raises :class:`RunnerError`.
     """
     words = tuple(_PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in runner.command)
     if any("\0" in word for word in words):
@@ -66,7 +69,7 @@ def build_argv(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, 
             f"The prompt is too long to be an argument of runner {runner.name}. Remove {{prompt}} from"
             " its command, and the prompt comes on standard input; or use {prompt_file}."
         )
-    program = find_program(words[0])
+    program = find_program(words[0], path)
     if program is None:
         raise RunnerMissing(
             f"{words[0]}, the program of runner {runner.name}, is not on the PATH outside projects."

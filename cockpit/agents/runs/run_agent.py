@@ -225,7 +225,7 @@ class _Run:
         values = run_folder.placeholder_values(
             prompt, self._worktree, task_id, self._session_id, schema_text(form)
         )
-        argv = build_argv(runner, values)
+        argv = build_argv(runner, values, env.get("PATH"))
         placeholders = placeholders_in(runner)
         unconfined = why_unconfined(self._sandbox, runner)
         number = await self._store.write(lambda tx: self._record_start(tx, unconfined))
@@ -315,7 +315,7 @@ class _Run:
         async with confine_agent(
             self._sandbox,
             self._runner,
-            lambda inner: build_argv(self._runner, inner),
+            lambda inner: build_argv(self._runner, inner, env.get("PATH")),
             values,
             env,
             self._worktree,
