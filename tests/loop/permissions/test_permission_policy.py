@@ -348,7 +348,6 @@ HIGH = [
     "echo x | bash > calc.py",
     "echo x > CLAUDE.md",
     "echo x >> .env",
-    "cat > calc.sh <<EOF\nx > /etc/passwd\nEOF\nbash calc.sh",
     "cat calc.py > .claude/settings.json",
     "env bash -c 'echo x > calc.py'",
     "find . -name '*.py' -exec sh -c 'echo > {}' \\;",
@@ -370,7 +369,7 @@ def test_what_a_quoted_script_does_counts(script):
 
 
 @pytest.mark.parametrize(
-    "script", ["cat calc.py", "grep '=>' calc.py", "ls | wc -l", "cat calc.py 2>&1"]
+    "script", ["cat calc.py", "grep '=>' calc.py", "wc -l calc.py", "git log -p -- calc.py"]
 )
 def test_a_read_stays_one_however_it_is_wrapped(script):
     for way, request in ways(script).items():
@@ -379,8 +378,20 @@ def test_a_read_stays_one_however_it_is_wrapped(script):
 
 @pytest.mark.parametrize(
     "script",
-    ["make test", "sed -i 's/a->b/c/' calc.py", "pytest -k 'a > b'", "git add Makefile", "touch a"],
+    [
+        "make test",
+        "sed -i 's/a->b/c/' calc.py",
+        "pytest -k 'a > b'",
+        "git add Makefile",
+        "touch a",
+        # Not one plain command, so no read, though each part of it is one.
+        "ls | wc -l",
+        "cat calc.py 2>&1",
+        # A here-document is data: the file is written, and run as any script of the project is.
+        "cat > calc.sh <<EOF\nx > /etc/passwd\nEOF\nbash calc.sh",
+    ],
 )
 def test_ordinary_work_is_not_raised(script):
     for way, request in ways(script).items():
-        assert judge_request(request, project()).risk == "medium", way
+        judged = judge_request(request, project())
+        assert (judged.risk, judged.reads) == ("medium", False), way
