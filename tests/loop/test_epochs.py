@@ -20,7 +20,7 @@ EDITS = (
     ask("file:parts.py", text="I read the file.")
     + turn("edit_file", "wave = 2", path="parts.py", old="    return 7\n", new="    return 700\n")
     + turn("edit_file", "wave = 3", path="parts.py", old="    return 700\n", new="    return 7\n")
-    + turn("run", "wave = 4", argv=["rm", "parts.py"], reason="it is done")
+    + turn("run", "wave = 4", argv=["mv", "parts.py", "done.py"], reason="it is done")
     + turn("run", "wave = 5", argv=["true"], reason="look again")
     + finish("wave_from = 6")
 )
@@ -28,7 +28,7 @@ EDITS = (
 
 @pytest.fixture
 async def session(opened, script, project):
-    """A finished session of six waves that changes a file that it read, changes it back and deletes it."""
+    """A finished session of six waves that changes a file that it read, changes it back and moves it away."""
     (project / "parts.py").write_text(FILE)
     async with opened() as runtime:
         sid = await runtime.start(
