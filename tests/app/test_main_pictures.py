@@ -53,9 +53,7 @@ async def test_main_states(still, project, picture, state):
         for key in KEYS.get(state, "").split():
             await pilot.press(key)
             await settled(pilot)
-        # At 60 columns the text beside the list has its scrollbar or not by the size before: it is not drawn.
-        sizes = SIZES[1:] if state == "proposals" else SIZES
-        await picture(pilot, "", sizes, look if state in ("request", "diff") else settled)
+        await picture(pilot, "", SIZES, look if state in ("request", "diff") else settled)
 
 
 async def test_themes(still, project, picture):
