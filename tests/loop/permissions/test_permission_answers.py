@@ -76,7 +76,10 @@ async def test_a_file_that_changes_meanwhile_is_shown_anew(world):
     file.write_text("a\nb\n")
     asking = asyncio.create_task(world.ask(edit(file, "b\n", "B\n")))
     (first,) = await world.pending()
-    file.write_text("a\nb\nlater\n")
+    # At once: a file that is still empty would be shown anew as well.
+    later = world.root.parent / "later.py"
+    later.write_text("a\nb\nlater\n")
+    later.replace(file)
 
     def shown_anew() -> object:
         waiting = world._pending(1)
