@@ -12,13 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import sandbox_here
 
 from cockpit.act.sandbox.project_view import TooLarge, find_covers, names_only
 from cockpit.act.sandbox.reading_sandbox import find_refusal, run_reading
 from cockpit.act.workspace import Workspace
-
-pytestmark = pytest.mark.skipif(not sandbox_here.READS, reason="no reading sandbox")
 
 PROBES = r"""
 import ctypes, json, os, platform, socket, sys
