@@ -94,11 +94,11 @@ def _read_ignored(path: str, mark: str) -> frozenset[str]:
     try:
         # A pipe in its place is not waited for.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            data = file.read(LARGEST_LIST + 1)
+            data = file.read(LARGEST_LIST + 1) or b""
     except OSError:
         return frozenset()
-    lines = (data or b"").decode("utf-8", "replace").splitlines()
-    if len(data or b"") > LARGEST_LIST or any(line.startswith("!") for line in lines):
+    lines = data.decode("utf-8", "replace").splitlines()
+    if len(data) > LARGEST_LIST or any(line.startswith("!") for line in lines):
         return frozenset()  # something below one of them may be wanted again
     return GENERATED & {line.strip().strip("/") for line in lines}
 

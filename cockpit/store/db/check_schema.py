@@ -18,10 +18,6 @@ from cockpit.core.errors import StoreError
 
 _KEPT_BY_SQLITE = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 _MOST_NAMED = 3
-_SAME_CHECKS = (
-    "check(resultin('ok','refused','error'))",
-    "check(result='ok'orresult='refused'orresult='error')",
-)
 
 Rows = frozenset[tuple[str, str, str, str]]
 """Type, name, table and statement of each object of a schema."""
@@ -96,12 +92,9 @@ def _expected_rows(
 
 
 def _plain(rows: Rows) -> Rows:
-    """Return the rows without what versions of SQLite write differently: spaces, quotes and case.
-
-    One that protects its schema also keeps the journal's old check.
-    """
+    """Return the rows without what versions of SQLite write differently: spaces, quotes and case."""
     return frozenset(
-        (kind, name, table, "".join(sql.replace('"', "").casefold().split()).replace(*_SAME_CHECKS))
+        (kind, name, table, "".join(sql.replace('"', "").casefold().split()))
         for kind, name, table, sql in rows
     )
 
