@@ -105,6 +105,8 @@ def exit_code_of_session(connection: sqlite3.Connection, session_id: str) -> Exi
         return Exit.INTERRUPTED
     if status == "done":
         return Exit.DONE
+    if status == sessions.STUCK:
+        return Exit.FAILED
     verdicts = {
         proposal.status for proposal in proposals.select_for_session(connection, session_id)
     }

@@ -17,8 +17,8 @@ class LoopResult(Struct, frozen=True):
     session_id: str
     task_type: str
     status: str
-    """``done``, or why not: ``blocked``, ``needs_answer``, ``limit``, ``failed``, ``stopped`` or
-    ``waiting``."""
+    """``done``, or why not: ``blocked``, ``needs_answer``, ``limit``, ``stuck``, ``failed``, ``stopped``
+    or ``waiting``."""
     summary: str
     """What the agent ended with; empty where it did not."""
     answer: str

@@ -23,7 +23,9 @@ from cockpit.loop.phases.learning import CONTINUED, find_finish, learn
 from cockpit.loop.phases.observing import observe, observe_at_once
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing, may_lack_change
+from cockpit.loop.phases.repeated_calls import describe_repeat, read_repeat
 from cockpit.loop.phases.retry_over_budget import retake_inputs
+from cockpit.loop.phases.tool_results import read_exchanges
 from cockpit.loop.reentry.kept_actions import describe_return, may_hold, read_held_in
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S
 from cockpit.loop.tools.offer_tools import forget_offers, offer_tools
@@ -40,8 +42,9 @@ from cockpit.store.journal.details.sessions import (
 )
 from cockpit.store.journal.details.waves import WaveStarted
 from cockpit.store.sessions import events, outbox, plans, proposals, sessions, waves
+from cockpit.store.sessions.events import WaitingEvents
 from cockpit.store.sessions.plans import Plan
-from cockpit.store.sessions.sessions import Session
+from cockpit.store.sessions.sessions import STUCK, Session
 from cockpit.store.sessions.waves import Wave
 
 HEARTBEAT_S = 15.0
@@ -331,7 +334,7 @@ def _next_wave(tx: Tx, session_id: str, engine: Engine) -> Wave | None:
     if not waiting.has_new:
         _refuse_given_up(session, last)
         return None
-    if _end_at_limit(tx, session, last):
+    if _end_at_limit(tx, session, last) or _stop_if_stuck(tx, session, last, waiting):
         return None
     owner = waves.wave_id_of(session_id, last.ordinal + 1 if last else 1)
     # Every message that has arrived belongs to this wave; the task, or else the first event, is named as its
@@ -403,14 +406,41 @@ def _end_at_limit(tx: Tx, session: Session, last: Wave | None) -> bool:
     return True
 
 
+def _stop_if_stuck(tx: Tx, session: Session, last: Wave | None, waiting: WaitingEvents) -> bool:
+    """Stop a session whose calls repeat without anything new; returns whether it did.
+
+    At the screen it waits for the user, whose words go on with it.
+    """
+    if last is None or waiting.of_type(CONTINUED) != waiting:
+        return False
+    repeat = read_repeat(tx.connection, session, read_exchanges(tx.connection, last))
+    if repeat is None or not repeat.ends:
+        return False
+    summary = f"Stuck: {describe_repeat(repeat)}."
+    if session.interactive:
+        detail = SessionWaiting(for_="person", why=summary)
+        sessions.set_status(tx, session.session_id, "waiting", detail=detail)
+        return True
+    ended = sessions.set_status(
+        tx,
+        session.session_id,
+        "completed",
+        detail=SessionCompleted(status=STUCK, summary=summary),
+        result={"status": STUCK, "summary": summary, "wave": str(last.ordinal)},
+    )
+    reflect(tx, ended)
+    return True
+
+
 def _stop_without_wave(tx: Tx, session_id: str) -> Session:
     """Wait for the user's next message; headless, end the session as it stands.
 
     Only ``finish`` says that the work is done. Without it the last words are a question or an offer, and the
-    session needs an answer. One that had ended and got no new message ends as it had ended.
+    session needs an answer. One that had ended and got no new message ends as it had ended; one that waits
+    has said why.
     """
     session = sessions.load(tx.connection, session_id)
-    if session.status == "completed":
+    if session.status in ("completed", "waiting"):
         return session
     if session.interactive:
         detail = SessionWaiting(for_="person", why="your turn")

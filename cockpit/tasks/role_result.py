@@ -42,8 +42,8 @@ class RoleResult(Struct, frozen=True):
     """How a role's session ended."""
 
     status: str
-    """``done``, ``blocked``, ``limit`` (its waves were used up), or ``needs_answer`` (it ended in words,
-    without ``finish``)."""
+    """``done``, ``blocked``, ``limit`` (its waves were used up), ``stuck`` (its calls repeated), or
+    ``needs_answer`` (it ended in words, without ``finish``)."""
     summary: str
     """Its last message."""
     tools: int | None = None

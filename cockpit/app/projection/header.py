@@ -29,14 +29,14 @@ _REENTERED: dict[str, Phase] = {
     "acting": "act",
     "learning": "learn",
 }
-_OTHER_ENDS = ("blocked", "limit", "needs_answer")
+_OTHER_ENDS = ("blocked", "limit", "needs_answer", "stuck")
 """Results of a completed session that are not ``done``."""
 _MOST_FILES = 100
 
 
 class SessionState(Struct):
     """One session as the journal records it. ``status`` is running, waiting, completed, blocked,
-    limit, needs_answer, expired, failed or stopped; ``order`` is the seq of its latest
+    limit, needs_answer, stuck, expired, failed or stopped; ``order`` is the seq of its latest
     row that changed it."""
 
     session_id: str

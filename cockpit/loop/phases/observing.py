@@ -27,6 +27,7 @@ from cockpit.loop.phases.fetch_by_rules import (
     request_by_rules,
 )
 from cockpit.loop.phases.orienting import load_pinned_profile
+from cockpit.loop.phases.repeated_calls import read_repeat, repeat_notice
 from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
 from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.phases.tool_results import (
@@ -331,6 +332,7 @@ def _take_in_results(tx: Tx, context: WaveContext, *, has_jobs: bool = True) -> 
             results = read_exchanges(tx.connection, previous, plan)
         new_facts += [result.fact() for result in results]
         new_facts += _notices(tx, context, previous, plan)
+        new_facts += _repeat_notice(tx, context, results)
         changed = _changed_type(tx, context)
         new_facts += changed
         if not changed and is_newly_offered(context):
@@ -402,6 +404,13 @@ def _notices(tx: Tx, context: WaveContext, previous: Wave, plan: Plan | None) ->
         case _:
             return []
     return [pinned_text_fact("notice", f"notice:{previous.ordinal}", text)]
+
+
+def _repeat_notice(tx: Tx, context: WaveContext, results: Sequence[Exchange]) -> list[Fact]:
+    """Return the notice that the session repeats itself; one that was stuck begins with it again."""
+    was_stuck = context.session.result.get("wave") == str(context.wave.ordinal - 1)
+    repeat = read_repeat(tx.connection, context.session, results, is_resumed=was_stuck)
+    return [] if repeat is None else [repeat_notice(repeat)]
 
 
 def _changed_type(tx: Tx, context: WaveContext) -> list[Fact]:

@@ -61,6 +61,7 @@ _TABLE: Mapping[Kind, Mapping[str, tuple[tuple[str, Tone], str]]] = {
         "blocked": (_BLOCKED, "blocked"),
         "limit": (_UNFINISHED, "stopped at its limit"),
         "needs_answer": (_YOURS, "needs an answer"),
+        "stuck": (_BLOCKED, "stuck"),
         "expired": (_UNFINISHED, "its proposal expired"),
         "failed": (_FAILED, "failed"),
         "stopped": (_STOPPED, "stopped"),

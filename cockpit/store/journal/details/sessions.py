@@ -71,8 +71,8 @@ class SessionCompleted(SessionEntered, frozen=True, kw_only=True):
     """The session reached its end."""
 
     status: str | UnsetType = UNSET
-    """The status given to ``finish`` (``done``, ``blocked``), ``limit``, or ``needs_answer`` of a headless
-    session that ended without ``finish``."""
+    """The status given to ``finish`` (``done``, ``blocked``), ``limit``, ``stuck`` where its calls repeated,
+    or ``needs_answer`` of a headless session that ended without ``finish``."""
     summary: str | UnsetType = UNSET
     """The agent's summary or last words, or the limit that was reached."""
 
