@@ -264,18 +264,20 @@ arguments = { task_type = "implement", reason = "You asked for the fix itself." 
 """
 
 
-def test_an_investigation_becomes_a_change_when_the_user_agrees(
-    project: Project, watched: Any
+@pytest.mark.parametrize(("policy", "by"), [("reads", "person"), ("all", "policy:all")])
+def test_an_investigation_becomes_a_change_as_its_first_action_would_pass(
+    project: Project, watched: Any, policy: str, by: str
 ) -> None:
     ends = ENDS.replace("[[turn]]", "[[turn]]\nwhen = { called = ['change_task_type'] }")
     script = project.script(CHANGES_TYPE + ends)
-    session = watched("run", "why are areas wrong?", "--model", script, "--approve", "all")
+    session = watched("run", "why are areas wrong?", "--model", script, "--approve", policy)
     shown = session.until("proposal.created")["detail"]
     assert shown["title"] == "become implement (from investigate)"
-    session.until("session.waiting")
-    project.run("proposals", "approve", shown["proposal_id"])
+    if by == "person":
+        session.until("session.waiting")
+        project.run("proposals", "approve", shown["proposal_id"])
     changed = session.until("session.changed")
-    assert (changed["actor"], changed["detail"]["task_type"]) == ("person", "implement")
+    assert (changed["actor"], changed["detail"]["task_type"]) == (by, "implement")
     assert session.end() != 0
     assert "this session's task type is implement from now on" in texts(project)
     assert "**All green**" in texts(project)

@@ -1,8 +1,8 @@
 """The agent's tool ``change_task_type``: a session that only reads asks to become one that acts.
 
-The user decides, whatever the approval policy: no policy gives a session more tools. From the next wave on
-the session has the tools and the Definition of Done of its new type, and its packet says so. See
-``docs/reference/actions.md``.
+It passes under the policy that would pass the session's first action, as each action is decided by itself
+anyway; else the user decides. From the next wave on the session has the tools and the Definition of Done of
+its new type, and its packet says so. See ``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import Any
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import Altered
+from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import DecidedProposal, await_decision
+from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.intake.project_lines import bullet_lines
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
 
 TOOL = "change_task_type"
 
@@ -55,7 +58,13 @@ async def run_type_change_call(context: WaveContext, call: Mapping[str, Any]) ->
     if find_refusal(name, session.task_type, types):
         return
     proposal_id = proposal_id_of_call(str(call["key"]))
-    await context.store.write(lambda tx: _propose(tx, context, call, types[name], proposal_id))
+
+    def propose(tx: Tx) -> None:
+        proposal = _propose(tx, context, call, types[name], proposal_id)
+        by = approving_policy(session.policy, "action", risk=proposal.risk)
+        pass_without_asking(tx, context.engine.settings, proposal, by)
+
+    await context.store.write(propose)
     decided = await await_decision(context, proposal_id)
     if decided.status == "approved":
         await context.store.write(lambda tx: _change(tx, session.session_id, name, decided))
@@ -84,7 +93,7 @@ def describe_change(kind: TaskType, words: str) -> str:
     tools = kind.show_rows(bullet_lines(line for line in kind.tools if "{" not in line))
     standing = kind.standing_words()
     return (
-        f"The user agreed: this session's task type is {kind.name} from now on. What the first message says"
+        f"It was agreed: this session's task type is {kind.name} from now on. What the first message says"
         f" about tools, the Definition of Done and how it goes no longer holds; this does.\n\n"
         f"### What Was Asked\n\n{words}\n\n### Tools That Help\n\n{tools}\n\n"
         f"### Definition of Done\n\n{done}\n\n### How This Goes\n\n"
@@ -95,11 +104,11 @@ def describe_change(kind: TaskType, words: str) -> str:
 
 def _propose(
     tx: Tx, context: WaveContext, call: Mapping[str, Any], kind: TaskType, proposal_id: str
-) -> None:
+) -> Proposal:
     session = context.session
     reason = str(call["arguments"]["reason"])
     done = "\n".join(f"{number}. {point}" for number, point in enumerate(kind.dod, 1))
-    proposals.create(
+    return proposals.create(
         tx,
         proposal_id=proposal_id,
         kind="action",

@@ -1,8 +1,8 @@
 """The task that the user's words name: its type and its target.
 
 Slash commands, pull request numbers and URLs, ranges, branches and plain words all resolve here. Text that
-names no type becomes ``implement`` when it asks for a change, and otherwise ``investigate``, which
-only reads.
+names no type becomes ``implement``, which has all tools, as every action is approved anyway. A plain
+question becomes ``investigate``, as do words that open with a review and lack its target.
 See ``docs/reference/task-types.md``.
 """
 
@@ -55,23 +55,15 @@ _POLITE = re.compile(
     r"i (?:want|need)(?: you)? to|you (?:should|must)|we (?:should|must|need to|have to))[\s,]+)+",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[.,;:!?\n()]+|\s(?:and|then|but|so)\s", re.IGNORECASE)
 _WORD = re.compile(r"\w")
 _NAMED_ISSUE = re.compile(r"(?<![\w/#&])#[1-9]\d{0,8}(?!\w)|https?://\S+/issues/\d+")
+_ASKING = r"(?:is|are|was|were|does|do|did|has|have|can|could|should|would|will)\b"
 _QUESTION = re.compile(
-    r"(?:why|how|what|where|when|which|who|whose|is|are|does|do|did|was|were|has|have|should)\b",
-    re.IGNORECASE,
+    rf"(?:why|how|what)\b|(?:where|when|which|who|whose)\b(?=.*\?|\s+{_ASKING})|{_ASKING}(?=[^?]*\?)",
+    re.IGNORECASE | re.DOTALL,
 )
-_CHANGE = re.compile(
-    r"""(?:re-)?(?:add|adjust|apply|bump|change|clean|convert|correct|create|delete|deprecate|
-    disable|drop|edit|enable|enforce|ensure|extend|extract|fix|format|generate|handle|hide|
-    implement|improve|inline|insert|install|integrate|introduce|limit|make|merge|migrate|modernize|
-    modify|move|optimize|patch|pin|port|prevent|reduce|refactor|remove|rename|reorder|reorganize|
-    repair|replace|resolve|restore|restructure|revert|rewrite|set|simplify|sort|speed|split|start|
-    stop|support|swap|switch|tidy|translate|turn|undo|unify|update|upgrade|use|validate|wire|wrap|
-    write)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
+"""How a question begins; "do the release" and "when I save, it fails" are none."""
+_SENTENCE = re.compile(r"(?<=[?.!])\s+|\n+")
 
 
 async def resolve(
@@ -94,7 +86,7 @@ async def resolve(
     if match and _names_skill(match[1].lower(), types, skills):
         # The words keep the command: it is how they mention the skill.
         rest = text[match.end() :].strip()
-        return _plain(types["implement" if asks_for_change(rest) else "investigate"], text)
+        return _plain(types["investigate" if is_question(rest) else "implement"], text)
     if match:
         kind = _commanded(match[1].lower(), types)
         rest = text[match.end() :].strip()
@@ -109,7 +101,9 @@ async def resolve(
             )
         if (place := await find_target(rest, git, named=True)) is not None:
             return _about_target(kind, text, place)
+    reads_only = False
     for kind, rest in _opened(text, types):
+        reads_only |= kind.reads_only or kind.needs_target
         if kind.needs_issue:
             if (issue := await find_issue(rest, git)) is None:
                 continue
@@ -118,7 +112,8 @@ async def resolve(
             return _plain(kind, text)
         if (place := await find_target(rest, git, named=False)) is not None:
             return _about_target(kind, text, place)
-    return _plain(types["implement" if asks_for_change(text) else "investigate"], text)
+    reads_only |= is_question(text)
+    return _plain(types["investigate" if reads_only else "implement"], text)
 
 
 async def resolve_as(kind: TaskType, words: str, details: str, git: GitFacts) -> Task:
@@ -144,17 +139,14 @@ async def resolve_as(kind: TaskType, words: str, details: str, git: GitFacts) ->
     return replace(_about_target(kind, text, place), title=title) if place else _plain(kind, text)
 
 
-def asks_for_change(words: str) -> bool:
-    """Return whether a clause of ``words`` starts with a verb that asks for a change.
+def is_question(words: str) -> bool:
+    """Return whether ``words`` are a plain question: each of their sentences asks one.
 
-    "How do I add a field?" asks a question; "Why does it fail? Fix it." goes on to ask for a
-    change.
+    "How do I add a field?" is one; "Why does it fail? Fix it." goes on to ask for more.
     """
-    text = words.strip()
-    if _QUESTION.match(text):
-        text = text.partition("?")[2]
-    bare = (_POLITE.sub("", clause.strip(), count=1) for clause in _CLAUSE.split(text))
-    return any(_CHANGE.match(clause) for clause in bare)
+    sentences = [each for each in _SENTENCE.split(words.strip()) if _WORD.search(each)]
+    bare = [_POLITE.sub("", each, count=1) for each in sentences]
+    return bool(bare) and all(map(_QUESTION.match, bare))
 
 
 def _names_skill(command: str, types: Mapping[str, TaskType], skills: Collection[str]) -> bool:

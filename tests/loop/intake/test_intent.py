@@ -121,7 +121,7 @@ async def test_an_unknown_command_names_the_nearest(repo):
         await ask("/reviw-pr 24", repo)
     with pytest.raises(UnknownCommand, match=r"no command /zzzzqq\. Task commands"):
         await ask("/zzzzqq", repo)
-    assert (await ask("/usr/bin/env is slow here", repo)).task_type == "investigate"
+    assert (await ask("/usr/bin/env is slow here", repo)).task_type == "implement"
 
 
 PLAIN = {
@@ -135,10 +135,18 @@ PLAIN = {
     "Please rename foo to bar": "implement",
     "can you make it faster?": "implement",
     "Why does it fail? Fix it.": "implement",
+    "the login is slow": "implement",
+    "commit my changes": "implement",
+    "run the tests": "implement",
+    "do the release": "implement",
+    "we need a login page": "implement",
+    "When I save, it fails": "implement",
+    "Parse this .pcab file": "implement",
     "why does the login fail": "investigate",
-    "the login is slow": "investigate",
+    "where is the timeout set": "investigate",
+    "Is the cache used? How does the Trinity Architecture work?": "investigate",
+    "do we need the cache?": "investigate",
     "review the login code for mistakes": "investigate",
-    "address book layout": "investigate",
     "review everything...": "investigate",
     "look into fixing the cache": "investigate",
 }
