@@ -16,7 +16,6 @@ from cockpit.access.token_scopes import NotAllowed
 from cockpit.access.user_presence import require_no_agent
 from cockpit.core.errors import AlreadyDecided, Stale
 from cockpit.loop.runtime import Runtime
-from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
 PROGRAM = "program"
@@ -70,9 +69,9 @@ def require_program_of_user(activity: str, environment: Mapping[str, str]) -> No
         )
 
 
-async def ask(callback: Callback, proposal: Proposal) -> Answer:
-    """Return the callback's answer. What it raises passes through, and ``TypeError`` for other answers."""
-    request = ApprovalRequest(
+def request_of(proposal: Proposal) -> ApprovalRequest:
+    """Return a proposal as a program sees it."""
+    return ApprovalRequest(
         proposal.proposal_id,
         proposal.session_id,
         proposal.kind,
@@ -81,6 +80,11 @@ async def ask(callback: Callback, proposal: Proposal) -> Answer:
         proposal.body,
         proposal.shown_digest,
     )
+
+
+async def ask(callback: Callback, proposal: Proposal) -> Answer:
+    """Return the callback's answer. What it raises passes through, and ``TypeError`` for other answers."""
+    request = request_of(proposal)
     if asyncio.iscoroutinefunction(callback):
         answer = await callback(request)
     else:
@@ -97,15 +101,13 @@ async def ask(callback: Callback, proposal: Proposal) -> Answer:
     return answer
 
 
-async def settle(runtime: Runtime, proposal_id: str, callback: Callback) -> None:
-    """Ask the callback about a proposal that still waits, and decide it.
+async def settle(runtime: Runtime, proposal: Proposal, callback: Callback) -> None:
+    """Ask the callback about a proposal that waits, and decide it.
 
     A proposal that somebody else decided first, or that changed meanwhile, is left to them: its next revision
     comes as a proposal of its own.
     """
-    proposal = await runtime.store.read(lambda c: proposals.load(c, proposal_id))
-    if proposal.status != "pending":
-        return
+    proposal_id = proposal.proposal_id
     answer = await ask(callback, proposal)
     shown = proposal.shown_digest
     try:

@@ -6,9 +6,10 @@ import sqlite3
 
 from msgspec import Struct
 
+from cockpit.library.approvals import ApprovalRequest, request_of
 from cockpit.loop.session_state.read_session_state import read_session_state
 from cockpit.loop.views.review_text import find_review
-from cockpit.store.sessions import messages, sessions, waves
+from cockpit.store.sessions import messages, proposals, sessions, waves
 
 
 class LoopResult(Struct, frozen=True):
@@ -20,7 +21,7 @@ class LoopResult(Struct, frozen=True):
     """``done``, or why not: ``blocked``, ``needs_answer``, ``limit``, ``stuck``, ``failed``, ``stopped``
     or ``waiting``."""
     summary: str
-    """What the agent ended with; empty where it did not."""
+    """What the agent ended with, or how to go on where it waits; empty where neither is."""
     answer: str
     """The review of a review, else the agent's last message, else the summary. Untrusted text."""
     waves: int
@@ -31,6 +32,8 @@ class LoopResult(Struct, frozen=True):
     """None where no price is known."""
     modified_files: tuple[str, ...]
     """Paths that approved actions changed, from the project's root."""
+    proposal: ApprovalRequest | None = None
+    """What waits for a decision, where the status is ``waiting``."""
 
     @property
     def ok(self) -> bool:
@@ -48,6 +51,14 @@ def read_result(connection: sqlite3.Connection, session_id: str) -> LoopResult:
     if status == "completed":
         status = str(session.result.get("status") or "done")
     summary = str(session.result.get("summary", ""))
+    all_of_it = proposals.select_for_session(connection, session_id)
+    waits = [each for each in all_of_it if status == "waiting" and each.status == "pending"]
+    if waits:
+        summary = (
+            f"Waits for a decision on {waits[0].proposal_id}: {waits[0].title}. Decide it in any cockpit of"
+            f" the project or with `cockpit proposals approve {waits[0].proposal_id}`, then go on with"
+            " run('', session=ID). Or give the loop an approval callback or a policy."
+        )
     review = find_review(connection, session_id)
     if review is not None:
         answer = review.text
@@ -70,4 +81,5 @@ def read_result(connection: sqlite3.Connection, session_id: str) -> LoopResult:
         session.cached_tokens,
         session.cost_usd,
         tuple(sorted(read_session_state(connection, session_id).modified_files)),
+        request_of(waits[0]) if waits else None,
     )

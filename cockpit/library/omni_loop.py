@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -37,10 +37,14 @@ from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.session_state.read_session_state import SessionState, read_session_state
 from cockpit.loop.views.story import Storyteller
+from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.proposals import ProposalCreated
+from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.journal.follow import follow
 from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.sessions import Session
 
 
 class LoopBusy(CockpitError):
@@ -81,7 +85,7 @@ class OmniLoop:
     """Runs tasks in a project, one at a time.
 
     Each :meth:`run` opens the project's store and closes it; within ``async with loop:`` it stays open.
-    Without ``approve``, what the policy does not approve waits for the user in any cockpit of the project.
+    Without ``approve``, a run returns at the first proposal that the policy does not approve.
     """
 
     def __init__(
@@ -122,9 +126,10 @@ class OmniLoop:
     ) -> LoopResult:
         """Run ``task`` to its end and return how it ended; ``str(result)`` is the agent's last answer.
 
-        With ``session`` (an id, or ``last`` for that of the last run) the words continue that session. Cancel
-        to stop within the wave; nothing is lost. Raises ``CockpitError`` where no session can start, the
-        model's ``ModelError``, and what the approval callback raises.
+        Without a callback it never waits: at a proposal that the policy does not approve it returns with the
+        status ``waiting``, the proposal, and how to go on. With ``session`` (an id, or ``last`` for that of
+        the last run) the words continue that session. Cancel to stop within the wave; nothing is lost. Raises
+        ``CockpitError`` where no session can start, the model's ``ModelError``, and what the callback raises.
         """
         async with aclosing(self.stream(task, max_steps=max_steps, session=session)) as events:
             async for _ in events:
@@ -199,9 +204,10 @@ class OmniLoop:
         teller, seq = Storyteller(hints=False, agents=bool(self.config.agent)), before
         batches: asyncio.Queue[list[journal.Row]] = asyncio.Queue()
         work = asyncio.create_task(runtime.run(session_id, interactive=False))
+        decides = asyncio.create_task(self._decide(runtime, session_id, before))
         others = [
             asyncio.create_task(_collect(runtime, session_id, before, batches)),
-            asyncio.create_task(self._decide(runtime, session_id, before)),
+            decides,
         ]
         batch: asyncio.Task[list[journal.Row]] | None = None
         try:
@@ -210,18 +216,21 @@ class OmniLoop:
                 await asyncio.wait({work, batch, *others}, return_when=asyncio.FIRST_COMPLETED)
                 for beside in others:
                     if beside.done():
-                        beside.result()  # raises: they end by an error alone
+                        beside.result()  # raises, or a proposal waits
                 if not batch.done():
                     break
                 for row in batch.result():
                     seq = row.seq
                     yield read_event(row, teller)
-            work.result()
+            if not decides.done():
+                work.result()
         finally:
             ending = [work, *others, *([batch] if batch is not None else [])]
             for each in ending:
                 each.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
+            if not decides.cancelled() and decides.exception() is None:
+                await runtime.store.write(_wait_for(decides.result()))
             await self._update_state(runtime, session_id)
             self.result = await runtime.store.read(lambda c: read_result(c, session_id))
         while rest := await runtime.store.read(
@@ -255,24 +264,38 @@ class OmniLoop:
             await runtime.say(stored.session_id, task)
         return stored.session_id
 
-    async def _decide(self, runtime: Runtime, session_id: str, after: int) -> None:
-        """Ask the callback about each proposal of the session, those that wait already first."""
-        callback = self._approve
-        if callback is None:
-            await asyncio.Event().wait()
-            return
-        waiting = await runtime.store.read(lambda c: proposals.select_for_session(c, session_id))
-        for proposal in waiting:
-            if proposal.status == "pending":
-                await approvals.settle(runtime, proposal.proposal_id, callback)
+    async def _decide(self, runtime: Runtime, session_id: str, after: int) -> Proposal:
+        """Ask the callback about each proposal that waits, those of before first; without one return it."""
+
+        async def settle(proposal_id: str) -> Proposal | None:
+            proposal = await runtime.store.read(lambda c: proposals.load(c, proposal_id))
+            if proposal.status != "pending" or self._approve is None:
+                return proposal if proposal.status == "pending" else None
+            await approvals.settle(runtime, proposal, self._approve)
+            return None
+
+        for earlier in await runtime.store.read(
+            lambda c: proposals.select_for_session(c, session_id)
+        ):
+            if (waits := await settle(earlier.proposal_id)) is not None:
+                return waits
         async for rows in follow(runtime.store, after=after, session_id=session_id):
             for row in rows:
-                if isinstance(row.detail, ProposalCreated):
-                    await approvals.settle(runtime, row.detail.proposal_id, callback)
+                if isinstance(row.detail, ProposalCreated) and (
+                    waits := await settle(row.detail.proposal_id)
+                ):
+                    return waits
+        raise AssertionError("a journal is followed until its reader is cancelled")
 
     async def _update_state(self, runtime: Runtime, session_id: str) -> SessionState:
         self.state = await runtime.store.read(lambda c: read_session_state(c, session_id))
         return self.state
+
+
+def _wait_for(proposal: Proposal) -> Callable[[Tx], Session]:
+    """Let the session wait, rather than be stopped: only the decision is missing."""
+    detail = SessionWaiting(for_="proposal", why=proposal.title)
+    return lambda tx: sessions.set_status(tx, proposal.session_id, "waiting", detail=detail)
 
 
 async def _collect(

@@ -15,8 +15,11 @@ import cockpit
 from cockpit import Answer, ApprovalRequest, LoopEvent, OmniLoop, OmniLoopConfig, run_sync
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.core.errors import CockpitError
+from cockpit.core.project_paths import locate_project
 from cockpit.decide.model import ModelError
 from cockpit.library.omni_loop import LoopBusy
+from cockpit.loop.runtime import open_runtime
+from cockpit.loop.runtime_settings import RuntimeSettings
 
 TASK = "Fix the bug in calc.py"
 
@@ -210,11 +213,28 @@ async def test_one_loop_runs_one_task(project: Path, model: str) -> None:
             await loop.run(TASK)
 
 
-async def test_nobody_s_decision_leaves_the_session_waiting(project: Path, model: str) -> None:
-    loop = OmniLoop(project=project, model=model, settings={"[approval] deadline_s": 1})
-    result = await loop.run(TASK)
-    assert result.status == "waiting"
-    assert "passed without a decision" in result.summary
+@pytest.mark.parametrize(
+    ("policy", "kinds"), [("ask", ["context", "action"]), ("reads", ["action"])]
+)
+async def test_without_a_callback_a_run_returns_at_what_waits_and_goes_on_once_it_is_decided(
+    project: Path, model: str, policy: str, kinds: list[str]
+) -> None:
+    loop = OmniLoop(project=project, model=model, policy=policy)
+    result = await loop.run(TASK, max_steps=8)
+    for kind in kinds:
+        assert (result.status, result.proposal.kind) == ("waiting", kind)
+        assert f"cockpit proposals approve {result.proposal.proposal_id}" in result.summary
+        again = await loop.run("", session="last")
+        assert again.proposal == result.proposal, "nothing goes on before the decision"
+        await approve(project, result.proposal)
+        result = await loop.run("", session="last")
+    assert (result.status, result.proposal) == ("done", None)
+
+
+async def approve(project: Path, request: ApprovalRequest) -> None:
+    """As the user does, elsewhere."""
+    async with open_runtime(locate_project(project), RuntimeSettings()) as runtime:
+        await runtime.approve(request.proposal_id, shown_digest=request.digest)
 
 
 async def test_what_cannot_start_says_so_and_stores_nothing(
