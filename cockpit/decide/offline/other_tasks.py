@@ -58,10 +58,16 @@ _COMMON = re.compile(
 
 
 def answer_task(prompt: Prompt) -> Answer:
-    """Return the next step of a session of any other type: one request, then a plan, then the end."""
+    """Return the next step of a session of any other type: one request, then a plan, then the end.
+
+    A question that documents in the packet answer is answered by them at once.
+    """
     steps = read_history(prompt)
     words = user_request(prompt)
     requests = steps_calling(steps, "request_context")
+    passages = [fact for fact in prompt.facts if fact.source_type == "docs"]
+    if passages and not requests and prompt.task_type == "investigate":
+        return _quote(passages)
     if not requests:
         items = places(words)
         return _ask(
@@ -81,6 +87,21 @@ def answer_task(prompt: Prompt) -> Answer:
         if understood and items:
             return _ask(prompt, words, items, lead)
     return _plan(prompt, words)
+
+
+def _quote(passages: Sequence[PacketFact]) -> Answer:
+    """Answer a question with the passages of the project's documents that the librarian found for it."""
+    quoted = [
+        "\n".join(
+            [*(f"> {line}".rstrip() for line in fact.text.strip().splitlines()), "", f"— `{place}`"]
+        )
+        for fact in passages
+        if (place := fact.source_ref.removeprefix("file:"))
+    ]
+    text = "The project's documents say:\n\n" + "\n\n".join(quoted)
+    names = ", ".join(fact.source_ref.removeprefix("file:") for fact in passages)
+    summary = f"Answered from {names}, as offline rules quote it; whether it still holds, a model can check."
+    return finishing("done", summary, words=f"{text}\n\nI quote; I am rules, not a model.")
 
 
 def user_request(prompt: Prompt) -> str:

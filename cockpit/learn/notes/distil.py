@@ -3,7 +3,7 @@
 - What the user answered where they did not just approve is a **decision**.
 - A command that failed, and passed after files were changed, is a **pitfall**.
 - A command that ran tests, or that passed where others of its program failed, is a **command** that works.
-- What a session that could not finish ended with is an open **question**.
+- What a session that had worked and could not finish ended with is an open **question**.
 
 See ``docs/reference/notes.md``, reflection.
 """
@@ -56,6 +56,8 @@ class SessionEvidence(Struct, frozen=True):
     status: str = ""
     """What it ended with: ``done``, ``blocked`` or ``needs_answer``."""
     summary: str = ""
+    has_worked: bool = True
+    """False of a session that got no further than its first answer, or that rules led."""
 
 
 def distil(evidence: SessionEvidence) -> list[NoteDraft]:
@@ -85,8 +87,8 @@ def _decisions(decisions: Sequence[Decided]) -> list[NoteDraft]:
     drafts: dict[str, NoteDraft] = {}
     for decided in decisions:
         words = _flat(decided.words)
-        if len(words.split()) < _SHORTEST_WORDS:
-            continue  # "no" says what was meant to nobody but this session
+        if len(words.split()) < _SHORTEST_WORDS or words.endswith("?"):
+            continue  # "no" says what was meant to nobody but this session, and a question decides nothing
         subject = words.casefold().rstrip(".!")
         verb = "discussed" if decided.status == "discussed" else "rejected"
         drafts.pop(subject, None)
@@ -152,7 +154,8 @@ def _commands(commands: Sequence[CommandRun]) -> list[NoteDraft]:
 
 def _questions(evidence: SessionEvidence) -> list[NoteDraft]:
     summary = _flat(evidence.summary)
-    if evidence.status not in ("blocked", "needs_answer") or not summary:
+    is_open = evidence.status in ("blocked", "needs_answer") and evidence.has_worked
+    if not is_open or not summary:
         return []
     subject = summary.casefold()[:_LONGEST_TEXT]
     return [NoteDraft("question", subject, summary, f"the end of a session: {evidence.status}")]

@@ -66,7 +66,15 @@ def read_evidence(connection: sqlite3.Connection, session: Session) -> SessionEv
         _read_commands(connection, session.session_id),
         str(session.result.get("status", "")),
         str(session.result.get("summary", "")),
+        session.model != "offline" and _count_waves(connection, session.session_id) > 1,
     )
+
+
+def _count_waves(connection: sqlite3.Connection, session_id: str) -> int:
+    (count,) = connection.execute(
+        "SELECT count(*) FROM wave_runs WHERE session_id=?", (session_id,)
+    ).fetchone()
+    return int(count)
 
 
 def _read_decisions(connection: sqlite3.Connection, session_id: str) -> tuple[Decided, ...]:

@@ -16,6 +16,7 @@ from loop.intake.repositories import Repo
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.decide.offline.review_session import slug
+from cockpit.store.context.facts import Fact, Level
 
 pytestmark = pytest.mark.slow
 
@@ -298,3 +299,14 @@ async def test_other_tasks_are_oriented_planned_and_handed_on(
     assert (end.call, end.arguments["status"]) == ("finish", "blocked")
     assert "ANTHROPIC_API_KEY" in end.arguments["summary"]
     assert "How I would continue:\n\n1. " in end.words and "What I found:" in end.words
+
+
+async def test_a_question_is_answered_from_documents_in_the_packet_with_their_lines(
+    repo: Repo,
+) -> None:
+    play = await Play.start(repo.root, "How does the Trinity Architecture work?")
+    page = Level("# Trinity\n\nThree roles share the work.", 9)
+    play.take(Fact("docs", "file:docs/trinity.md:1-3", "exploration", page, Level("t", 1)), 1)
+    said = await play.say()
+    assert (said.call, said.arguments["status"]) == ("finish", "done")
+    assert "> Three roles share the work.\n\n— `docs/trinity.md:1-3`" in said.words

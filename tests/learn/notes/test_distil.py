@@ -6,6 +6,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from cockpit.learn.notes.distil import (
     MOST_OF_A_KIND,
@@ -33,6 +34,7 @@ def test_words_of_the_user_are_decisions_and_mere_refusals_are_not() -> None:
     decided = (
         Decided("write rates.py", "discussed", "Rates are in cents,\nnever floats."),
         Decided("run rm", "rejected", "no"),
+        Decided("write b.py", "discussed", "Why not in cents, as elsewhere?"),
         Decided("write b.py", "rejected", "rates are in cents, never floats"),
     )
     assert texts(SessionEvidence(decisions=decided)) == [
@@ -81,6 +83,7 @@ def test_a_command_that_passes_where_its_program_had_failed_works() -> None:
 def test_only_an_unfinished_session_leaves_a_question() -> None:
     asks = SessionEvidence(status="blocked", summary="Which  currency?")
     assert texts(asks) == [("question", "Which currency?")]
+    assert texts(structs.replace(asks, has_worked=False)) == []
     assert texts(SessionEvidence(status="done", summary="Which currency?")) == []
 
 
