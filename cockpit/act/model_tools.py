@@ -6,7 +6,9 @@ names the tool, the field and a correct value. See ``docs/reference/actions.md``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -171,6 +173,16 @@ TOOLS: tuple[ToolDef, ...] = (
     ),
 )
 
+_LISTS_OF_TEXT: Mapping[str, tuple[str, ...]] = {
+    tool.name: tuple(
+        field
+        for field, schema in tool.parameters.get("properties", {}).items()
+        if schema.get("type") == "array" and schema.get("items", {}).get("type") == "string"
+    )
+    for tool in TOOLS
+}
+"""Each tool's fields that are lists of texts."""
+
 WITH_TASK = ("update_wip",)
 """The tools of sessions that work on a task of the backlog."""
 
@@ -191,14 +203,39 @@ ADDED_ACTIONS = ("own_tool", "mcp_tool")
 """The types of actions that call tools which cockpit does not bring."""
 
 
+_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "request_context": {
+        "purpose": "see how it is built",
+        "question": "what calls it?",
+        "scope": ["tree:.", "file:README.md"],
+    },
+    "edit_file": {"path": "app.py", "old": "a - b", "new": "a + b"},
+    "write_file": {"path": "notes.md", "content": "# Notes\n"},
+    "run": {"command": "python3 -m pytest -q", "reason": "see whether it is green"},
+    "git_commit": {"message": "Fix add", "paths": ["app.py"]},
+    "finish": {"status": "done", "summary": "add adds now."},
+}
+"""One good call of each tool that a model is lost without."""
+
+
+def suggest_tool(name: str, names: Sequence[str]) -> str:
+    """Return the nearest of the offered tools to one that is not there, with an example where one is kept."""
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    nearest = near[0] if near else "request_context" if "request_context" in names else names[0]
+    example = _EXAMPLES.get(nearest)
+    return f"The nearest is {nearest}" + (f": {json.dumps(example)}." if example else ".")
+
+
 def parse_call(name: str, arguments_json: str) -> Call:
     """Parse a model's call. Raises :class:`MalformedCall` with a message for the model."""
     record = TOOL_RECORDS.get(name)
     if record is None:
         names = ", ".join(TOOL_RECORDS)
-        raise MalformedCall(f"There is no tool {name!r}. The tools are: {names}.")
+        hint = suggest_tool(name, tuple(TOOL_RECORDS))
+        raise MalformedCall(f"There is no tool {name!r}. {hint} The tools are: {names}.")
     try:
         arguments = parse_object(arguments_json or "{}", name=name, max_characters=MAX_ARGUMENTS)
+        arguments = _read_single_strings(name, arguments)
         payload = read_record(record, arguments, name=name)
     except InvalidRecord as error:
         raise MalformedCall(str(error)) from error
@@ -206,6 +243,18 @@ def parse_call(name: str, arguments_json: str) -> Call:
         payload = _read_run(payload)
     _check_values(name, payload)
     return Call(name, arguments, payload)
+
+
+def _read_single_strings(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Take one string for a list of one, and a command line where argv is due, as small models write them."""
+    if name == "run" and isinstance(arguments.get("argv"), str) and "command" not in arguments:
+        return {"command" if field == "argv" else field: each for field, each in arguments.items()}
+    singles = [
+        field
+        for field in _LISTS_OF_TEXT[name]
+        if isinstance(arguments.get(field), str) and arguments[field].strip()
+    ]
+    return {**arguments, **{field: [arguments[field]] for field in singles}}
 
 
 def _read_run(arguments: RunArguments) -> Run:

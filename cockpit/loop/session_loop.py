@@ -23,10 +23,10 @@ from cockpit.loop.phases.learning import CONTINUED, find_finish, learn
 from cockpit.loop.phases.observing import observe, observe_at_once
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing, may_lack_change
-from cockpit.loop.phases.repeated_calls import describe_repeat, read_repeat
 from cockpit.loop.phases.retry_over_budget import retake_inputs
 from cockpit.loop.phases.tool_results import read_exchanges
 from cockpit.loop.reentry.kept_actions import describe_return, may_hold, read_held_in
+from cockpit.loop.repeated_calls import describe_repeat, read_repeat
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S
 from cockpit.loop.tools.offer_tools import forget_offers, offer_tools
 from cockpit.loop.tools.run_added import open_dispatcher

@@ -68,7 +68,7 @@ def test_defaults_and_both_ways_to_name_a_command() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("delete_file", "{}", "There is no tool 'delete_file'. The tools are: request_context"),
+        ("delete_file", "{}", "There is no tool 'delete_file'. The nearest is edit_file: "),
         ("write_file", "{", "not valid JSON: Expecting property name"),
         ("write_file", '{"path": "a"\n "content": ""}', "at line 2, column 2"),
         ("write_file", "[]", "must be a JSON object"),

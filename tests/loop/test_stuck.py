@@ -9,7 +9,7 @@ from loop_runs import run_to_end, running
 from scenario import ask, call, finish, turn
 
 from cockpit.backlog.service import create_task
-from cockpit.loop.phases.repeated_calls import Made, find_repeat
+from cockpit.loop.repeated_calls import Made, find_repeat
 from cockpit.loop.runtime_settings import Limits
 from cockpit.store.sessions import sessions, waves
 

@@ -16,13 +16,21 @@ from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL
-from cockpit.act.model_tools import ACTIONS, ADDED_ACTIONS, GROW, RESUME, MalformedCall
+from cockpit.act.model_tools import (
+    ACTIONS,
+    ADDED_ACTIONS,
+    GROW,
+    RESUME,
+    MalformedCall,
+    suggest_tool,
+)
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.act.own_tools.preview_call import OWN_TOOL, describe_call
 from cockpit.act.tool_payloads import AddedCall
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import end_sentence, pluralize
+from cockpit.decide.calls_as_text import read_calls_as_text
 from cockpit.decide.kept_thinking import describe_thinking, keep_blocks
 from cockpit.decide.model import (
     Done,
@@ -82,6 +90,8 @@ class _Answer(Struct):
     usage: Usage = field(default_factory=Usage)
     stop: str = "cut"
     reason: str = ""
+    is_text: bool = False
+    """Whether the calls were printed as the answer's text."""
 
 
 T = TypeVar("T")
@@ -183,6 +193,7 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
         answer.calls, answer.stop = [], "interrupted"
         await asyncio.shield(_commit_plan(context, answer_stream, answer, started, then))
         raise
+    _take_calls_from_text(context, answer, answer_stream.text)
     error = _unusable(context, model.name, answer, answer_stream.text)
     if error is not None:
         await context.store.write(
@@ -190,6 +201,22 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
         )
         raise error
     return await _commit_plan(context, answer_stream, answer, started, then)
+
+
+def _take_calls_from_text(context: WaveContext, answer: _Answer, text: str) -> None:
+    """Take a text that is exactly calls of offered tools, with arguments that fit, for those calls."""
+    is_whole = answer.stop not in ("cut", "length", "filtered")
+    if answer.calls or not is_whole or context.session.task_type == sessions.EXTERNAL_AGENT:
+        return
+    written = read_calls_as_text(text)
+    names = [tool.name for tool in offered_tools(context)] if written else []
+    try:
+        for call in written:
+            _require_offered(context, names, call.name)
+            parse_session_call(context, call.name, call.arguments)
+    except MalformedCall:
+        return  # it stays text
+    answer.calls, answer.is_text = written, bool(written)
 
 
 def _unusable(context: WaveContext, model: str, answer: _Answer, text: str) -> ModelError | None:
@@ -265,7 +292,7 @@ async def _commit_plan(
             tx,
             wave_id=context.wave.wave_id,
             session_id=context.session.session_id,
-            text=answer_stream.text,
+            text="" if answer.is_text else answer_stream.text,
             calls=calls,
             stop=answer.stop,
         )
@@ -373,7 +400,9 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
 def _require_offered(context: WaveContext, names: Sequence[str], name: str) -> None:
     """Raise :class:`MalformedCall` for a tool that the session does not have."""
     if name not in names and added_tools_of(context).find(name) is None:
-        raise MalformedCall(f"{name!r} is not a tool of this task. You have: {', '.join(names)}.")
+        raise MalformedCall(
+            f"{name!r} is not a tool of this task. {suggest_tool(name, names)} You have: {', '.join(names)}."
+        )
 
 
 def _check_type_change(context: WaveContext, name: str, arguments: Mapping[str, Any]) -> None:
@@ -450,6 +479,7 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
             stop=answer.stop,
             input_usd=UNSET if usage.input_usd is None else usage.input_usd,
             cached_usd=UNSET if usage.cached_usd is None else usage.cached_usd,
+            calls_as_text=len(answer.calls) if answer.is_text else UNSET,
             **spent,
         ),
         latency_ms=latency_ms,

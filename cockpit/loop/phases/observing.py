@@ -27,7 +27,6 @@ from cockpit.loop.phases.fetch_by_rules import (
     request_by_rules,
 )
 from cockpit.loop.phases.orienting import load_pinned_profile
-from cockpit.loop.phases.repeated_calls import read_repeat, repeat_notice
 from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
 from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.phases.tool_results import (
@@ -38,6 +37,7 @@ from cockpit.loop.phases.tool_results import (
 )
 from cockpit.loop.phases.wave_prompt import estimate_overheads, tools_of_wave
 from cockpit.loop.reentry.reads_before_action import has_due_evidence, request_evidence
+from cockpit.loop.repeated_calls import read_repeat, repeat_notice
 from cockpit.loop.skills.session_skills import has_unread_skills, refresh_skills, take_in_skills
 from cockpit.loop.skills.skill_vectors import compare_skills, lacks_vectors
 from cockpit.loop.tools.offer_tools import is_newly_offered, list_added

@@ -311,6 +311,8 @@ class ModelCompleted(Detail, frozen=True, kw_only=True):
     """The cost of the tokens read, in US dollars; missing where no price is known."""
     cached_usd: float | UnsetType = UNSET
     """The cost of the tokens read from the cache, in US dollars; missing where no price is known."""
+    calls_as_text: int | UnsetType = UNSET
+    """Calls that the model printed as text in place of making them, where it did."""
 
 
 class ModelThought(Detail, frozen=True, kw_only=True):

@@ -53,41 +53,41 @@ class Repeat(Struct, frozen=True):
     """Whether the session ends by it."""
 
 
-def find_repeat(made: Sequence[Made]) -> Repeat | None:
+def find_repeat(calls: Sequence[Made]) -> Repeat | None:
     """Return how the last of the calls repeats those before it, in the order in which they were made.
 
     A call that was done and had not ended like this before is new, and the count begins behind it.
     """
-    if not made:
+    if not calls:
         return None
     seen: set[Made] = set()
     newest = 0
-    for place, each in enumerate(made):
+    for place, each in enumerate(calls):
         if each.is_done and each not in seen:
             newest = place
         seen.add(each)
-    last = made[-1]
-    times = made[newest:].count(last)
+    last = calls[-1]
+    times = calls[newest:].count(last)
     if times >= NOTICE_AT:
-        return Repeat((last.call,), times >= END_AT or _rounds(made) >= _ROUNDS_TO_END)
+        return Repeat((last.call,), times >= END_AT or _rounds(calls) >= _ROUNDS_TO_END)
     for length in _CYCLES:
-        if (rounds := _count_rounds(made, length)) > 1:
-            calls = tuple(each.call for each in made[-length:])
-            return Repeat(calls, rounds >= _ROUNDS_TO_END)
+        if (rounds := _count_rounds(calls, length)) > 1:
+            cycle = tuple(each.call for each in calls[-length:])
+            return Repeat(cycle, rounds >= _ROUNDS_TO_END)
     return None
 
 
-def _rounds(made: Sequence[Made]) -> int:
-    return max(_count_rounds(made, length) for length in _CYCLES)
+def _rounds(calls: Sequence[Made]) -> int:
+    return max(_count_rounds(calls, length) for length in _CYCLES)
 
 
-def _count_rounds(made: Sequence[Made], length: int) -> int:
+def _count_rounds(calls: Sequence[Made], length: int) -> int:
     """Return how often the last ``length`` calls, which are not all equal, stand at the end in a row."""
-    cycle = list(made[-length:])
+    cycle = list(calls[-length:])
     if len(set(cycle)) < 2:
         return 1
     rounds = 1
-    while list(made[-length * (rounds + 1) : -length * rounds]) == cycle:
+    while list(calls[-length * (rounds + 1) : -length * rounds]) == cycle:
         rounds += 1
     return rounds
 
@@ -121,9 +121,9 @@ def read_repeat(
             last[0].wave,
         ),
     ).fetchall()
-    made = [*_read_task_refusals(connection, session), *(_read_made(text) for (text,) in rows)]
-    made += [_made(each.call, each.arguments, each.status, each.result) for each in last]
-    return find_repeat(made)
+    calls = [*_read_task_refusals(connection, session), *(_read_made(text) for (text,) in rows)]
+    calls += [_made(each.call, each.arguments, each.status, each.result) for each in last]
+    return find_repeat(calls)
 
 
 def _read_task_refusals(connection: sqlite3.Connection, session: Session) -> list[Made]:
