@@ -171,7 +171,7 @@ def _readable(
     base = variables.get("XDG_CONFIG_HOME") or f"{home}/.config"
     for name, own in _OWN_LISTS:
         file = Path(os.path.expanduser(passed.get(name) or f"{base}/git/{own}"))  # noqa: PTH111
-        if file.is_absolute() and file.is_file() and not file.is_relative_to(top):
+        if file.is_absolute() and os.path.isfile(file) and not file.is_relative_to(top):  # noqa: PTH113
             yield file, file
     index = variables.get("GIT_INDEX_FILE", "")
     if index.startswith("/") and Path(index).is_file():

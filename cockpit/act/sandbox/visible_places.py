@@ -136,7 +136,7 @@ def readable_places(
     places = {Path(f"{home}/{name}") for home in own for name in _TOOLCHAINS}
     on_path = [Path(part) for part in environment.get("PATH", "").split(":") if part[:1] == "/"]
     for directory in on_path:
-        if not directory.is_dir():
+        if not os.path.isdir(directory):  # noqa: PTH112 - Path raises for one that may not be entered
             continue
         if directory.is_relative_to(root) or _in_venv(directory):
             # What is installed there, its maker decided: perhaps who wrote the project.
@@ -149,12 +149,13 @@ def readable_places(
         places.update(_prefixes(directory))
     for name in (".venv", "venv"):
         places.update(_toolchains_behind(root / name / "bin", own))
-    shown = [place for place in places if place.is_dir() and not _is_too_much(place, root, own)]
-    return _outermost([*shown, *(place for place in named if place.exists())])
+    folders = [place for place in places if os.path.isdir(place)]  # noqa: PTH112
+    shown = [place for place in folders if not _is_too_much(place, root, own)]
+    return _outermost([*shown, *(place for place in named if os.path.exists(place))])  # noqa: PTH110
 
 
 def _in_venv(directory: Path) -> bool:
-    return (directory.parent / "pyvenv.cfg").is_file()
+    return os.path.isfile(directory.parent / "pyvenv.cfg")  # noqa: PTH113
 
 
 def _is_too_much(place: Path, root: Path, own: Iterable[Path]) -> bool:
@@ -188,14 +189,17 @@ def _prefixes(directory: Path) -> Iterator[Path]:
     if directory.is_relative_to("/opt") and len(directory.parts) > 2:
         yield Path(*directory.parts[:3])
     for real in _interpreters(directory):
-        if real.parent.name == "bin" and (real.parent.parent / "lib").is_dir():
+        if real.parent.name == "bin" and os.path.isdir(  # noqa: PTH112
+            real.parent.parent / "lib"
+        ):
             yield real.parent.parent
 
 
 def _interpreters(directory: Path) -> Iterator[Path]:
     for name in _INTERPRETERS:
         program = directory / name
-        if program.is_symlink() and (real := program.resolve()).is_file():
+        real = program.resolve()
+        if os.path.islink(program) and os.path.isfile(real):  # noqa: PTH113, PTH114
             yield real
 
 

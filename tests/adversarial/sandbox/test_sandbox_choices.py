@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,18 @@ def test_a_wrong_value_is_named(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(ConfigInvalid) as caught:
         load(tmp_path, text)
     assert words in str(caught.value)
+
+
+def test_a_folder_on_the_path_that_may_not_be_entered_is_left_out(tmp_path: Path) -> None:
+    """As root's own are for a user who became one with ``su``; root may enter every folder."""
+    closed = tmp_path / "closed"
+    (closed / "bin").mkdir(parents=True)
+    code = (
+        "import os, pathlib; from cockpit.act.sandbox.visible_places import readable_places\n"
+        "os.geteuid() or os.seteuid(65534)\n"
+        f"print([str(p) for p in readable_places(pathlib.Path('/srv'), {{'PATH': '{closed}/bin:/usr/bin'}})])"
+    )
+    closed.chmod(0)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    closed.chmod(0o700)
+    assert (done.stderr, str(closed) in done.stdout) == ("", False)
