@@ -350,9 +350,7 @@ def _list_for(project_skills: ProjectSkills, task: str, as_json: bool) -> None:
 
     chosen = choose_skills(project_skills.skills, project_skills.index, task)
     tokens = {
-        choice.name: (project_skills.line if choice.is_named else project_skills.fact)(
-            choice.name
-        ).cost.full
+        choice.name: 0 if choice.is_named else project_skills.fact(choice.name).cost.full
         for choice in chosen
     }
     show_list(

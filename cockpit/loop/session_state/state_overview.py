@@ -187,8 +187,8 @@ def _skill_rows(connection: sqlite3.Connection, session_id: str) -> Iterator[Sta
         str(name): str(why)
         for name, why in connection.execute(
             "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
-            " WHERE action IN (?,?) AND +session_id=? ORDER BY seq",
-            (str(Action.SKILL_LOADED), str(Action.SKILL_NAMED), session_id),
+            " WHERE action=? AND +session_id=? ORDER BY seq",
+            (str(Action.SKILL_LOADED), session_id),
         )
     }
     wishes = read_wishes(connection, session_id)
@@ -200,7 +200,7 @@ def _skill_rows(connection: sqlite3.Connection, session_id: str) -> Iterator[Sta
             "skill",
             name,
             f"{why} · since wave {since}",
-            "until the next wave" if leaves else "named" if link.is_named else "loaded",
+            "until the next wave" if leaves else "loaded",
         )
 
 

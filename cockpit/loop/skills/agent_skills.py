@@ -7,14 +7,12 @@ screen shows why. See ``docs/reference/skills.md``, external agents.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.skills import skill_layers
-from cockpit.core.skills.skill import Skill
-from cockpit.loop.skills.project_skills import describe_purpose
 from cockpit.loop.skills.session_skills import (
     choose_for,
     list_new,
@@ -31,16 +29,12 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions, waves
 
 _COMMAND = "/"
-_NAMED = (
-    "Skills that may help and are not given here. Read one that fits with the tool get_skill or with"
-    " `cockpit skills show NAME`:"
-)
 _HEAD = "Skills for this work, chosen by cockpit. They are guidance: they grant nothing and approve nothing."
 
 
 class _Change(Struct, frozen=True):
     new: tuple[Choice, ...]
-    """To be given, or named."""
+    """To be given."""
     left: tuple[str, ...]
     """Skills that the user unloaded."""
 
@@ -71,35 +65,22 @@ async def give_skills(
     if change.new or change.left:
         wave_id = await open_wave()
         await engine.store.write(lambda tx: _record(tx, engine, session_id, wave_id, change))
-    is_line = {
-        link.skill.name: link.is_named
+    given = dict.fromkeys(
+        link.skill.name
         for link in kept
         if link.skill.name in project_skills.skills and link.skill.name not in change.left
-    }
-    is_line |= {choice.name: choice.is_named for choice in change.new}
-    texts += [
-        f"[skill:{name}]\n{fence_text(project_skills.fact(name).full.text)}"
-        for name, is_named in is_line.items()
-        if not is_named
-    ]
-    texts += _list_named(
-        [project_skills.skills[name] for name, is_named in is_line.items() if is_named]
     )
+    given |= dict.fromkeys(choice.name for choice in change.new)
+    texts += [
+        f"[skill:{name}]\n{fence_text(project_skills.fact(name).full.text)}" for name in given
+    ]
     return "\n\n".join([_HEAD, *texts]) if texts else ""
-
-
-def _list_named(skills: Sequence[Skill]) -> list[str]:
-    """Return the text that names skills which may help; none without such."""
-    if not skills:
-        return []
-    lines = "\n".join(f"{skill.name}: {describe_purpose(skill)}" for skill in skills)
-    return [f"{_NAMED}\n{fence_text(lines)}"]
 
 
 def _choose(connection: sqlite3.Connection, engine: Engine, session_id: str, words: str) -> _Change:
     session = sessions.load(connection, session_id)
     present = select_skills(connection, session_id)
-    loaded = {link.skill.name for link in present if not link.is_named}
+    loaded = {link.skill.name for link in present}
     wishes = read_wishes(connection, session_id)
     project_skills = engine.skills
     chosen = choose_for(

@@ -6,8 +6,7 @@ See ``docs/reference/skills.md``, layers.
 from __future__ import annotations
 
 import os
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cockpit.core.project.project_trust import PROJECT_SKILLS, TRUST_FILE
@@ -44,7 +43,7 @@ class ProjectSkills:
         self._stamp: object = None
         self._loaded = LoadedSkills({})
         self._index: SkillIndex | None = None
-        self._facts: dict[tuple[str, bool], tuple[Skill, Fact]] = {}
+        self._facts: dict[str, tuple[Skill, Fact]] = {}
         self._nearness: dict[str, Mapping[str, float]] = {}
 
     def refresh(self) -> LoadedSkills:
@@ -97,17 +96,10 @@ class ProjectSkills:
 
     def fact(self, name: str) -> Fact:
         """Return the skill as a fact of a session, its secrets masked. Raises ``KeyError``."""
-        return self._fact(name, make_skill_fact, is_line=False)
-
-    def line(self, name: str) -> Fact:
-        """Return the line that names the skill, as a fact of a session. Raises ``KeyError``."""
-        return self._fact(name, make_skill_line, is_line=True)
-
-    def _fact(self, name: str, make: Callable[[Skill], Fact], *, is_line: bool) -> Fact:
         skill = self.skills[name]
-        kept = self._facts.get((name, is_line))
+        kept = self._facts.get(name)
         if kept is None or kept[0] != skill:
-            kept = self._facts[name, is_line] = (skill, make(skill))
+            kept = self._facts[name] = (skill, make_skill_fact(skill))
         return kept[1]
 
 
@@ -144,30 +136,6 @@ def make_skill_fact(skill: Skill) -> Fact:
             utility=_UTILITY,
         )
     )
-
-
-def make_skill_line(skill: Skill) -> Fact:
-    """Return one line that names a skill and its purpose, as a fact that the skill itself supersedes."""
-    text = f"Not loaded. Request it if it fits: {describe_purpose(skill)}"
-    level = Level(text, count_tokens(text))
-    return with_cost(
-        Fact(
-            source_type=SOURCE,
-            source_ref=f"skill:{skill.name}",
-            band=BAND,
-            full=level,
-            reference=level,
-            provenance={"layer": skill.layer},
-            dedupe_key=f"skill:{skill.name}",
-            utility=_UTILITY,
-        )
-    )
-
-
-def describe_purpose(skill: Skill) -> str:
-    """Return the first sentence of a skill's description, in one line and not too long, masked."""
-    words = mask(" ".join(skill.description.split()))
-    return textwrap.shorten(words.partition(". ")[0], _LONGEST_PURPOSE, placeholder=" …")
 
 
 def _stamp_file(path: Path | None) -> tuple[int, int]:

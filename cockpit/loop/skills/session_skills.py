@@ -38,8 +38,6 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, plans, waves
 
 _JOB = "skill:"
-NAMED = "named"
-"""In place of how a skill was chosen: it is not loaded."""
 ASKED = "asked"
 """In place of how a skill was chosen: the agent read all of it on request."""
 ASKED_WHY = "the agent asked for it"
@@ -49,15 +47,10 @@ _RECENT_WAVES = 2
 
 
 class SkillLink(Struct, frozen=True):
-    """A skill that is loaded, or named, as the session's facts have it."""
+    """A skill that is loaded, as the session's facts have it."""
 
     skill: LoadedSkill
     fact_id: str
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the session only names it, for the agent to ask for."""
-        return self.skill.how == NAMED
 
 
 async def refresh_skills(engine: Engine) -> None:
@@ -88,7 +81,6 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
     present = select_skills(tx.connection, session_id)
     if not project_skills.skills and not present:
         return
-    links = [link for link in present if not link.is_named]
     wishes = read_wishes(tx.connection, session_id)
     removals = _find_gone(context, present, wishes)
     news = read_news(tx.connection, context) if most else _NO_NEWS
@@ -96,10 +88,9 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
     chosen: list[Choice] = []
     if news.words:
         chosen += _choose(context, news, wishes)
-        removals += _find_left_behind(tx, context, links, chosen, news.words, most)
-        removals += _find_old_names(present, chosen)
+        removals += _find_left_behind(tx, context, present, chosen, news.words, most)
     elif most:
-        removals += _find_idle(tx, context, links)
+        removals += _find_idle(tx, context, present)
     chosen += [
         Choice(name, LOADED_BY_USER, wishes[name].why)
         for name in mine
@@ -113,10 +104,11 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
     stays = [link for link in present if link.skill.name not in gone]
     for choice in list_new(project_skills, chosen, stays):
         record_skill(tx, context.engine, context.wave, choice)
+    name_skill(tx, context.engine, context.wave, chosen, stays)
 
 
 def select_skills(connection: sqlite3.Connection, session_id: str) -> list[SkillLink]:
-    """Read the skills that the session has loaded and those that it names, by name."""
+    """Read the skills that the session has loaded, by name."""
     rows = connection.execute(
         "SELECT substr(dedupe_key, 7), job, ordinal, fact_id FROM session_facts WHERE session_id=?"
         " AND dedupe_key <> '' AND dedupe_key > 'skill:' AND dedupe_key < 'skill;'"
@@ -322,49 +314,27 @@ def _read_activity(tx: Tx, context: WaveContext, count: int) -> list[str]:
     return activity
 
 
-def _find_old_names(present: Sequence[SkillLink], chosen: Sequence[Choice]) -> list[Removal]:
-    """Return what was named for a message before, where a new one chooses something else."""
-    chosen_names = {choice.name for choice in chosen}
-    if not chosen_names - {link.skill.name for link in present}:
-        return []
-    why = f"the task moved on to {', '.join(choice.name for choice in chosen)}"
-    return [
-        Removal(link.skill.name, "drift", why)
-        for link in present
-        if link.is_named and link.skill.name not in chosen_names
-    ]
-
-
 def list_new(
     project_skills: ProjectSkills, chosen: Sequence[Choice], present: Sequence[SkillLink]
 ) -> list[Choice]:
-    """Return what is new of ``chosen``, and what the session has whose text is another by now."""
+    """Return what is to be loaded of ``chosen``, and what is loaded and has another text by now."""
     there = {link.skill.name: link for link in present}
     first: dict[str, Choice] = {}
     for choice in chosen:
-        first.setdefault(choice.name, choice)
-    new = [
-        choice
-        for name, choice in first.items()
-        if name not in there or (there[name].is_named and not choice.is_named)
-    ]
-    names = {choice.name for choice in new}
+        if not choice.is_named:
+            first.setdefault(choice.name, choice)
+    new = [choice for name, choice in first.items() if name not in there]
     changed = [
-        Choice(name, link.skill.how, "its text changed", is_named=link.is_named)
+        Choice(name, link.skill.how, "its text changed")
         for name, link in there.items()
-        if name not in names
-        and link.skill.how != ASKED
-        and (project_skills.line(name) if link.is_named else project_skills.fact(name)).fact_id
-        != link.fact_id
+        if link.skill.how != ASKED and project_skills.fact(name).fact_id != link.fact_id
     ]
     return [*new, *changed]
 
 
 def record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice) -> None:
-    """Load a skill in the session of ``wave``, or name it there; one supersedes the other."""
-    project_skills = engine.skills
-    skill = project_skills.skills[choice.name]
-    fact = project_skills.line(choice.name) if choice.is_named else project_skills.fact(choice.name)
+    """Load a skill in the session of ``wave``; it supersedes the text that it had there."""
+    skill, fact = engine.skills.skills[choice.name], engine.skills.fact(choice.name)
     facts.record(
         tx,
         session_id=wave.session_id,
@@ -372,28 +342,46 @@ def record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice) -> No
         ordinal=wave.ordinal,
         pinned_now=wave.pinned_now,
         facts=[fact],
-        job=f"{_JOB}{NAMED if choice.is_named else choice.how}",
+        job=f"{_JOB}{choice.how}",
     )
-    tokens = fact.cost.full
-    detail: SkillLoaded | SkillNamed
-    if choice.is_named:
-        detail = SkillNamed(
-            name=skill.name,
-            layer=skill.layer,
-            why=choice.why,
-            ordinal=wave.ordinal,
-            tokens=tokens,
-        )
-    else:
-        detail = SkillLoaded(
-            name=skill.name,
-            layer=skill.layer,
-            how=choice.how,
-            why=choice.why,
-            ordinal=wave.ordinal,
-            tokens=tokens,
-            digest=skill.digest,
-        )
+    detail = SkillLoaded(
+        name=skill.name,
+        layer=skill.layer,
+        how=choice.how,
+        why=choice.why,
+        ordinal=wave.ordinal,
+        tokens=fact.cost.full,
+        digest=skill.digest,
+    )
+    _journal(tx, wave, detail)
+
+
+def name_skill(
+    tx: Tx, engine: Engine, wave: waves.Wave, chosen: Sequence[Choice], present: Sequence[SkillLink]
+) -> None:
+    """Tell the user which skill is nearest of those that may fit and are not loaded.
+
+    The agent is not told: what is offered is taken.
+    """
+    there = {link.skill.name for link in present}
+    nearest = next((each for each in chosen if each.is_named and each.name not in there), None)
+    if nearest is not None and nearest.name not in read_named(tx.connection, wave.session_id):
+        layer = engine.skills.skills[nearest.name].layer
+        detail = SkillNamed(name=nearest.name, layer=layer, why=nearest.why, ordinal=wave.ordinal)
+        _journal(tx, wave, detail)
+
+
+def read_named(connection: sqlite3.Connection, session_id: str) -> dict[str, str]:
+    """Read why skills were named for a session and not loaded, by name; they may be loaded by now."""
+    rows = connection.execute(
+        "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
+        " WHERE action=? AND +session_id=? ORDER BY seq",
+        (str(Action.SKILL_NAMED), session_id),
+    )
+    return {str(name): str(why) for name, why in rows}
+
+
+def _journal(tx: Tx, wave: waves.Wave, detail: SkillLoaded | SkillNamed | SkillUnloaded) -> None:
     tx.journal(
         detail,
         session_id=wave.session_id,
@@ -405,17 +393,14 @@ def record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice) -> No
 
 
 def unload_skill(tx: Tx, wave: waves.Wave, link: SkillLink, removal: Removal) -> None:
-    """Take a loaded or named skill out of the session of ``wave``, and say why."""
+    """Take a loaded skill out of the session of ``wave``, and say why."""
     tx.execute(
         "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND fact_id=?"
         " AND superseded_at IS NULL",
         (wave.ordinal, wave.session_id, link.fact_id),
     )
-    tx.journal(
+    _journal(
+        tx,
+        wave,
         SkillUnloaded(name=removal.name, how=removal.how, why=removal.why, ordinal=wave.ordinal),
-        session_id=wave.session_id,
-        wave_id=wave.wave_id,
-        trace_id=wave.trace_id,
-        packet_id=wave.packet_id,
-        actor="engine",
     )

@@ -17,6 +17,7 @@ from cockpit.loop.skills.session_skills import (
     ASKED,
     ASKED_WHY,
     Wish,
+    read_named,
     read_wishes,
     select_skills,
     want_skill,
@@ -79,10 +80,7 @@ class SkillService:
 
     def _describe(self, skill: Skill, state: _State) -> ListedSkill:
         kind = _find_state(skill.name, state)
-        project_skills = self._project_skills
-        fact = (
-            project_skills.line(skill.name) if kind == "named" else project_skills.fact(skill.name)
-        )
+        fact = self._project_skills.fact(skill.name)
         return ListedSkill(
             skill.name,
             skill.description,
@@ -108,8 +106,8 @@ def _read_state(connection: sqlite3.Connection, session_id: str) -> _State:
     if not session_id:
         return _State(frozenset(), frozenset(), {}, {})
     present = select_skills(connection, session_id)
-    loaded = frozenset(link.skill.name for link in present if not link.is_named)
-    named = frozenset(link.skill.name for link in present if link.is_named)
+    loaded = frozenset(link.skill.name for link in present)
+    named = frozenset(read_named(connection, session_id)) - loaded
     rows = connection.execute(
         "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
         " WHERE action IN (?,?,?) AND +session_id=? ORDER BY seq",

@@ -147,8 +147,7 @@ def event_line(detail: Detail) -> EventLine | None:
                 "✦", f"skill {detail.name}: {detail.why}", "dim", f"{detail.tokens:,} tokens"
             )
         case skills.SkillNamed():
-            text = f"skill {detail.name} named, not loaded: {detail.why}"
-            return EventLine("✧", text, "dim", f"{detail.tokens:,} tokens")
+            return EventLine("✧", f"skill {detail.name} may fit, not loaded: {detail.why}", "dim")
         case skills.SkillUnloaded():
             return EventLine("✧", f"skill {detail.name} unloaded: {detail.why}", "dim")
         case waves.FeedbackRecorded(operator=waves.UserVerdict() as verdict) if verdict.verdict:

@@ -93,23 +93,18 @@ def find_return(connection: sqlite3.Connection, wave_id: str) -> str:
 def name_skill_reasons(
     connection: sqlite3.Connection, session_id: str, verdicts: tuple[FactVerdict, ...]
 ) -> tuple[FactVerdict, ...]:
-    """Return the verdicts with the reason for which each skill was loaded or named."""
+    """Return the verdicts with the reason for which each skill was loaded."""
     if not any(verdict.source_type == "skill" for verdict in verdicts):
         return verdicts
     from cockpit.loop.skills.session_skills import ASKED_WHY, select_asked
 
     rows = connection.execute(
         "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.ordinal'),"
-        " json_extract(detail_json,'$.why'), action FROM journal"
-        " WHERE action IN (?,?) AND +session_id=? ORDER BY seq",
-        (str(Action.SKILL_LOADED), str(Action.SKILL_NAMED), session_id),
+        " json_extract(detail_json,'$.why') FROM journal"
+        " WHERE action=? AND +session_id=? ORDER BY seq",
+        (str(Action.SKILL_LOADED), session_id),
     )
-    reasons = {
-        (f"skill:{name}", int(ordinal)): f"named: {why}"
-        if action == Action.SKILL_NAMED
-        else str(why)
-        for name, ordinal, why, action in rows
-    }
+    reasons = {(f"skill:{name}", int(ordinal)): str(why) for name, ordinal, why in rows}
     reasons |= dict.fromkeys(select_asked(connection, session_id), ASKED_WHY)
     return tuple(
         replace(verdict, reason=reasons[verdict.source_ref, verdict.ordinal])

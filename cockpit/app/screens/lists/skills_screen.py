@@ -55,11 +55,9 @@ class SkillsScreen(ListScreen[ListedSkill]):
 
     def describe(self) -> Sequence[Part]:
         loaded = [skill for skill in self.rows if skill.state in ("loaded", "leaves")]
-        named = [skill for skill in self.rows if skill.state == "named"]
-        tokens = sum(skill.tokens for skill in (*loaded, *named))
+        tokens = sum(skill.tokens for skill in loaded)
         count = pluralize(len(self.rows), "skill")
-        also = f" and {len(named)} named" if named else ""
-        return [(f"{len(loaded)} of {count} loaded{also}, {tokens:,} tokens", DIM)]
+        return [(f"{len(loaded)} of {count} loaded, {tokens:,} tokens", DIM)]
 
     def verbs(self, row: ListedSkill) -> Mapping[str, str]:
         if not self.host.session_id:

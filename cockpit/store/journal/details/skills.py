@@ -25,7 +25,7 @@ class SkillLoaded(Detail, frozen=True, kw_only=True):
 
 
 class SkillNamed(Detail, frozen=True, kw_only=True):
-    """The session's context names a skill in one line, for the agent to ask for."""
+    """A skill may fit and is not loaded: the user is told, the agent is not."""
 
     name: str
     """The skill's name."""
@@ -34,13 +34,11 @@ class SkillNamed(Detail, frozen=True, kw_only=True):
     why: str
     """The reason in words."""
     ordinal: int
-    """The wave from which on it is in the packet."""
-    tokens: int
-    """Tokens of the line."""
+    """The wave whose words it may fit."""
 
 
 class SkillUnloaded(Detail, frozen=True, kw_only=True):
-    """A skill, or the line that named it, left the session's context."""
+    """A skill left the session's context."""
 
     name: str
     """The skill's name."""
