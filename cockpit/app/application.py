@@ -402,7 +402,7 @@ class CockpitApp(TerminalApp[int]):
         self.is_starting = True
         self._schedule_paint()
         try:
-            session_id = await self.engine.start(text)
+            session_id = await self.engine.start(text, is_typed=True)
         except Exception as error:
             # A model or a program may fail with an error of its own; its text is for the user too.
             self.restore_text(text)

@@ -40,8 +40,12 @@ class Engine(Protocol):
         policy: str | None = None,
         interactive: bool = True,
         task_type: str | None = None,
+        is_typed: bool = False,
     ) -> str:
-        """Start a session with a message; return its id. ``task_type`` overrules what ``words`` name."""
+        """Start a session with a message; return its id.
+
+        ``task_type`` overrules what ``words`` name; ``is_typed``: the user typed them here.
+        """
         ...
 
     async def start_agent(self, agent: str, words: str, *, where: str = "") -> str:

@@ -104,6 +104,18 @@ KEYS: tuple[Key, ...] = (
         project="lower",
     ),
     Key(
+        "context",
+        "named",
+        field="named_files",
+        type=Literal["grant", "ask"],
+        allowed="grant or ask",
+        default="grant",
+        env="COCKPIT_CONTEXT_NAMED",
+        purpose="Whether files that you name in a task that you type are read without asking",
+        project="lower",
+        order=("ask", "grant"),
+    ),
+    Key(
         "knowledge",
         "enable_rag",
         field="knowledge.enable_rag",

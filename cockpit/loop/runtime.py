@@ -157,13 +157,15 @@ class Runtime(Services):
         task_type: str | None = None,
         task_id: str | None = None,
         session_id: str | None = None,
+        is_typed: bool = False,
     ) -> str:
         """Store a new session for the user's ``words``; returns its id. Nothing runs yet.
 
         With ``task_id`` the session is about that task of the backlog: its objectives contain the task and
         where it was left, and the session's work is recorded as the task's work in progress. Empty
         ``words`` stand for the task's title then. ``task_type`` overrules what ``words`` name.
-        ``session_id`` is the id that it gets, taken from the store's ids before.
+        ``session_id`` is the id that it gets, taken from the store's ids before. ``is_typed``: the user
+        typed ``words`` at this screen or terminal; files that they name are granted then.
 
         Where the settings name an external agent, it gets the session, unless ``words`` are a task type's
         command. Else the type's deterministic context is fetched first; when that fails nothing is stored.
@@ -192,7 +194,10 @@ class Runtime(Services):
         model_name = engine.model(model).name
         if (limits or engine.settings.limits).max_cost is not None:
             await asyncio.to_thread(require_price, model_name, engine.settings.model.prices)
-        opened = await opening(task, kind, self.place, engine.repo, details=details)
+        grants = is_typed and engine.settings.named_files == "grant"
+        opened = await opening(
+            task, kind, self.place, engine.repo, details=details, is_typed=grants
+        )
         if backlog_task is not None:
             opened = await brief_on_task(engine, opened, backlog_task, self.agents)
         if kind.name == PLAN_TYPE:

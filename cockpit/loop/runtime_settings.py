@@ -143,6 +143,8 @@ class RuntimeSettings(Struct, frozen=True):
     adaptation: ProfileChangeLimits = field(default_factory=ProfileChangeLimits)
     skills_most: int = 3
     """Skills that are loaded at once without the user's key; 0 loads none."""
+    named_files: str = "grant"
+    """``grant``: files that the user names in typed words are read without asking; ``ask``: they are not."""
     knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
     trust: TrustSettings = field(default_factory=TrustSettings)
     user_dir: Path = Path()

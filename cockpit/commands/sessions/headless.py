@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from cockpit.access.user_presence import explain_absence
 from cockpit.backlog.service import set_status
 from cockpit.commands.exit_codes import Exit, exit_code_of_session
 from cockpit.commands.open_project import (
@@ -104,12 +105,14 @@ def drive(
     flags: Mapping[str, object],
     prints_review: bool = False,
     agent: AgentStart | None = None,
+    is_typed: bool = False,
 ) -> Exit:
     """Start a session, or resume ``session``, and run it to its end; return the exit code.
 
     ``text`` is the task or the next message. With ``task_id`` the new session starts that task of the
     backlog. With ``prints_review`` the text output is the session's review; with ``agent`` an external agent
-    has the session. The output in the format
+    has the session. ``is_typed``: the text was an argument, and is the user's where they are present.
+    The output in the format
     ``output`` is complete when this returns. Raises :class:`~cockpit.core.errors.CockpitError` where no
     session could start.
     """
@@ -117,7 +120,18 @@ def drive(
     settings = load_project_settings(place, flags)
     ensure_root_token(place, quiet=not is_terminal(sys.stderr))
     return asyncio.run(
-        _drive(place, settings, text, session, task_id, output, flags, prints_review, agent)
+        _drive(
+            place,
+            settings,
+            text,
+            session,
+            task_id,
+            output,
+            flags,
+            prints_review,
+            agent,
+            is_typed and not explain_absence(),
+        )
     )
 
 
@@ -131,6 +145,7 @@ async def _drive(
     flags: Mapping[str, object],
     prints_review: bool,
     agent: AgentStart | None,
+    is_typed: bool,
 ) -> Exit:
     await settle_unconfined(settings, None)
     async with open_project_runtime(place, settings.runtime) as runtime:
@@ -140,7 +155,7 @@ async def _drive(
         else:
             if session is None and (notice := await find_offline_notice(runtime, text)):
                 say(notice)
-            session_id = await _begin(runtime, settings, text, session, task_id, flags)
+            session_id = await _begin(runtime, settings, text, session, task_id, flags, is_typed)
         try:
             started = await runtime.store.read(lambda c: sessions.load(c, session_id))
             printer = RowPrinter(
@@ -201,9 +216,10 @@ async def _begin(
     session: str | None,
     task_id: str | None,
     flags: Mapping[str, object],
+    is_typed: bool,
 ) -> str:
     if session is None:
-        new_id = await runtime.start(text, interactive=False, task_id=task_id)
+        new_id = await runtime.start(text, interactive=False, task_id=task_id, is_typed=is_typed)
         if task_id is not None:
             await runtime.store.write(
                 lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=new_id)

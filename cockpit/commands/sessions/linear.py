@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from cockpit.access.user_presence import explain_absence
 from cockpit.app.key_policy import (
     Approve,
     AskSecondKey,
@@ -461,7 +462,7 @@ class Linear:
             else:
                 if notice := await find_offline_notice(self._runtime, text):
                     show(notice)
-                session_id = await self._runtime.start(text)
+                session_id = await self._runtime.start(text, is_typed=not explain_absence())
                 await self._attach(session_id, is_new=True)
         except Exception as error:
             # A model or a program may fail with an error of its own; its text is for the user too.

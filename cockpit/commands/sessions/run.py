@@ -123,6 +123,7 @@ def run(
     """
     if session is not None and task is None and not _SESSION_ID.match(session):
         session, task = "last", session  # `--continue TEXT`: the text was meant as the task
+    is_typed = task != "-"
     if task == "-":
         task = sys.stdin.read()
     text = str(task or "").strip()
@@ -136,7 +137,9 @@ def run(
         _refuse_options_of_built_in(options)
     if where is not None and session is not None:
         raise WrongUse("A session stays where it began. Leave --worktree and --checkout out.")
-    ctx.exit(_drive(text, session, task_id, agent=agent, where=where or "", **options))
+    ctx.exit(
+        _drive(text, session, task_id, agent=agent, where=where or "", is_typed=is_typed, **options)
+    )
 
 
 @click.command(
@@ -191,6 +194,7 @@ def _drive(
     prints_review: bool = False,
     agent: str | None = None,
     where: str = "",
+    is_typed: bool = True,
 ) -> int:
     from cockpit.commands.sessions.headless import AgentStart, drive
 
@@ -201,6 +205,7 @@ def _drive(
         output=output,
         prints_review=prints_review,
         agent=None if agent is None else AgentStart(agent, where),
+        is_typed=is_typed,
         flags={
             "[model] name": model,
             "[limits] max_waves": max_waves,

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.run_program import ProgramMissing, run_git
+from cockpit.core.named_files import find_named_files
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.review_template import OpeningFailed
 from cockpit.loop.intake.task_types import LISTED_PLACEHOLDERS, OPTIONAL, TaskType
@@ -23,6 +24,8 @@ from cockpit.observe.scope_items import ScopeRefused, parse_item
 
 MOST_NAMED = 8
 """Issues, and files, of one task's text that are read without asking."""
+MOST_TOKENS_OF_FILE, MOST_TOKENS_OF_FILES = 8_000, 30_000
+"""Tokens of one file that the user names, and of all, that are read without asking."""
 
 _ISSUE = re.compile(r"(?<![\w/#&])#([1-9][0-9]{0,8})(?!\w)")
 _FILE = re.compile(r"(?<![\w@.])@([^\s,;:!?'\"`()<>\[\]{}]+)")
@@ -35,12 +38,15 @@ class DeclaredContext(Struct, frozen=True):
     notice: str = ""
 
 
-def find_named(words: str, root: Path) -> Mapping[str, Sequence[str]]:
-    """Return what the user's ``words`` name: issues as ``#7``, and files of the project as ``@path``."""
+def find_named(words: str, root: Path, *, bare: str = "") -> Mapping[str, Sequence[str]]:
+    """Return what ``words`` name: issues as ``#7``, and files of the project as ``@path``.
+
+    ``bare`` is a text in which the path alone names a file.
+    """
     confined = Confined(root)
     issues = dict.fromkeys(_ISSUE.findall(words))
     paths: dict[str, None] = {}
-    for name in _FILE.findall(words):
+    for name in (*_FILE.findall(words), *sorted(find_named_files(bare), key=bare.find)):
         try:
             path = confined.relative(name.rstrip("."))
             if confined.inside(path).is_file():
@@ -48,6 +54,20 @@ def find_named(words: str, root: Path) -> Mapping[str, Sequence[str]]:
         except (PathRefused, OSError):
             continue
     return {"issue": list(issues)[:MOST_NAMED], "file": list(paths)[:MOST_NAMED]}
+
+
+async def find_typed(words: str, root: Path) -> Mapping[str, Sequence[str]]:
+    """Return what words name that the user typed: files by their path too, as far as git tracks them.
+
+    A path in the lines behind the first counts only as ``@path``: such lines are often pasted, and what a
+    traceback names was not named by the user.
+    """
+    named = find_named(words, root, bare=words.strip().partition("\n")[0])
+    if not named["file"]:
+        return named
+    done = await run_git("ls-files", "-z", "--", *named["file"], cwd=root)
+    tracked = done.text.split("\0") if done.ok else named["file"]
+    return {**named, "file": [path for path in named["file"] if path in tracked]}
 
 
 async def branch_values(root: Path, command: str) -> dict[str, str]:
@@ -98,6 +118,7 @@ async def check_declared(
     """
     items: list[str] = []
     left_out: list[str] = []
+    tokens = 0
     for entry in task_type.deterministic:
         named = any(f"{{{name}}}" in entry for name in LISTED_PLACEHOLDERS)
         single = task_type.scope_items(values, listed, only=entry)
@@ -105,7 +126,11 @@ async def check_declared(
             item = marked.removeprefix(OPTIONAL)
             if item in in_message or item in items:
                 continue
-            refused = await _why_unreadable(item, gateway)
+            refused, size = await _preview(item, gateway)
+            if not refused and named and item.startswith("file:"):
+                tokens += size
+                if size > MOST_TOKENS_OF_FILE or tokens > MOST_TOKENS_OF_FILES:
+                    refused = "it is long; the agent asks for the parts that it needs"
             if not refused:
                 items.append(item)
             elif marked == item:
@@ -117,12 +142,12 @@ async def check_declared(
     return DeclaredContext(tuple(items), "; ".join(left_out))
 
 
-async def _why_unreadable(item: str, gateway: ContextGateway) -> str:
-    """Return why ``item`` cannot be read now; empty when it can."""
+async def _preview(item: str, gateway: ContextGateway) -> tuple[str, int]:
+    """Return why ``item`` cannot be read now, empty when it can, and about how many tokens it has."""
     try:
         scope = parse_item(item)
     except ScopeRefused as error:
-        return str(error)
+        return str(error), 0
     request = ContextRequest("start a task", "Can this be read?", (scope,), rev=gateway.ground.rev)
     (preview,) = await gateway.preview(request)
-    return preview.refused.rstrip(".")
+    return preview.refused.rstrip("."), preview.tokens

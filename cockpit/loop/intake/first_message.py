@@ -15,7 +15,13 @@ from msgspec import Struct, field
 
 from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
-from cockpit.loop.intake.declared_context import branch_values, check_declared, find_named
+from cockpit.loop.intake.declared_context import (
+    MOST_NAMED,
+    branch_values,
+    check_declared,
+    find_named,
+    find_typed,
+)
 from cockpit.loop.intake.intent import Task
 from cockpit.loop.intake.review_pull_request import pull_request
 from cockpit.loop.intake.review_range import commit_range
@@ -40,8 +46,9 @@ class Opening(Struct, frozen=True):
 
     ``text`` is the first user message, masked. ``scope_items`` name what the task type declares
     deterministic and this task has; of these ``in_message`` are in ``text`` already, with their tokens
-    there, and the first wave reads the others. ``target`` has commit ids filled in; ``rev`` is the commit
-    that files are read at, None for the working tree. ``notice`` is one line for the user, often empty.
+    there, and the first wave reads the others; ``named`` are those that the user named. ``target`` has commit
+    ids filled in; ``rev`` is the commit that files are read at, None for the working tree. ``notice`` is one
+    line for the user, often empty.
     """
 
     text: str
@@ -50,6 +57,7 @@ class Opening(Struct, frozen=True):
     target: Mapping[str, Any] = field(default_factory=dict)
     rev: str | None = None
     notice: str = ""
+    named: tuple[str, ...] = ()
 
 
 async def opening(
@@ -59,13 +67,18 @@ async def opening(
     repo: str | None = None,
     *,
     details: str = "",
+    is_typed: bool = False,
 ) -> Opening:
     """Gather what every task of this type needs. Raises :class:`OpeningFailed`.
 
     ``repo`` is ``owner/name`` of the project on GitHub, where it is known. ``details`` is more text about
-    the task, which may name issues and files too.
+    the task, which may name issues and files too. ``is_typed``: the user typed the words here, so that the
+    files which they name are granted; nobody else's words grant any.
     """
-    named = find_named(f"{task.words}\n{details}", ground.root)
+    named = dict(find_named(f"{task.words}\n{details}", ground.root))
+    typed = (await find_typed(task.words, ground.root))["file"] if is_typed else ()
+    of_task = find_named(details, ground.root)["file"]
+    named["file"] = list(dict.fromkeys((*typed, *of_task)))[:MOST_NAMED]
     target = dict(task.target)
     text = mask(make_visible(task.words))
     values = {"words": text, "title": mask(make_visible(task.title))}
@@ -146,6 +159,9 @@ async def _started(
         target=target,
         rev=review.rev if review else None,
         notice=" ".join(notice for notice in notices if notice),
+        named=tuple(
+            each for each in declared.items if each.removeprefix("file:") in listed["file"]
+        ),
     )
 
 

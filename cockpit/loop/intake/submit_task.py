@@ -39,6 +39,7 @@ def submit_task(
             "text": opened.text,
             "scope_items": list(opened.scope_items),
             "included": dict(opened.in_message),
+            "named": list(opened.named),
             STATE: state,
         },
     )

@@ -58,6 +58,9 @@ from cockpit.store.sessions.waves import Wave
 
 T = TypeVar("T")
 
+NAMED = "person:named"
+"""Who grants the files that the user named in words typed here."""
+
 KEPT_SHARE = 4
 """Results that are kept for their meaning take at most a quarter of the budget; older ones compete."""
 
@@ -153,7 +156,9 @@ def _read_task(
         task_fact(opening["text"], band=band),
     ]
     included = _included(opening)
-    unread = [str(item) for item in opening["scope_items"] if item not in included]
+    named = [str(item) for item in opening.get("named", ())]
+    apart = {*included, *named}
+    unread = [str(item) for item in opening["scope_items"] if item not in apart]
 
     def write(tx: Tx) -> None:
         _record_facts(tx, context, opening_facts, job="baseline")
@@ -161,8 +166,12 @@ def _read_task(
             _record_included_context(tx, context, included)
         if unread:
             _request_deterministic_context(tx, context, "declared", dict.fromkeys(unread, 0), "")
+        if named:
+            _request_deterministic_context(
+                tx, context, "named", dict.fromkeys(named, 0), "named by you", by=NAMED
+            )
 
-    return write, bool(included or unread)
+    return write, bool(included or unread or named)
 
 
 def _included(opening: Mapping[str, Any]) -> Mapping[str, int]:
@@ -190,9 +199,9 @@ def _record_included_context(tx: Tx, context: WaveContext, items: Mapping[str, i
 
 
 def _request_deterministic_context(
-    tx: Tx, context: WaveContext, name: str, items: Mapping[str, int], note: str
+    tx: Tx, context: WaveContext, name: str, items: Mapping[str, int], note: str, by: str = ""
 ) -> ContextRequest:
-    """Record the task type's own context, with its tokens, as a request that the task type approves.
+    """Record context with its tokens as a request that its origin approves: the task type, or ``by``.
 
     ``name`` tells a wave's requests apart.
     """
@@ -202,7 +211,9 @@ def _request_deterministic_context(
         session_id=context.session.session_id,
         wave_id=context.wave.wave_id,
         call_id="",
-        purpose=f"{context.session.task_type}: the object of the request",
+        purpose="what you named"
+        if by
+        else f"{context.session.task_type}: the object of the request",
         question="What is this task about?",
         escalation="",
         items=[
@@ -218,7 +229,7 @@ def _request_deterministic_context(
         ],
         proposal_id=None,
         auto=True,
-        decided_by=f"task_type:{context.session.task_type}",
+        decided_by=by or f"task_type:{context.session.task_type}",
     )
 
 
