@@ -64,12 +64,14 @@ class ProfileChangeLimits(Struct, frozen=True):
 
     auto: Literal["never", "weights"] = "never"
     """Changes that a policy approves without the user."""
-    at_horizon: Literal["revert", "promote_if_better"] = "revert"
+    at_horizon: Literal["revert", "promote_if_better"] = "promote_if_better"
     """What happens when a temporary change expires."""
     max_waves: int = 50
     """The longest that a temporary change applies."""
     floor_percent: int = 100
     """The lowest floor that a change may set, as a percentage of the shipped one."""
+    suggests: bool = True
+    """Whether a session's own suggestion of weights passes without the user."""
     min_judged_waves: int = 3
     """Waves that must have been judged under each of two versions before they are compared."""
 

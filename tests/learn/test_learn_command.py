@@ -31,7 +31,7 @@ arguments = { status = "done", summary = "too large" }
 """
 
 
-def asking(place: Path) -> Project:
+def asking(place: Path, auto: str = "false") -> Project:
     """A finished session of four waves that asked for a large file in the first three."""
     root = place / "project"
     root.mkdir()
@@ -40,9 +40,11 @@ def asking(place: Path) -> Project:
     (root / "table.txt").write_text(rows, encoding="utf-8")
     git(root, "add", ".")
     git(root, "commit", "--quiet", "-m", "A table")
-    project = Project(root, place / "config", {"ORIENTATION_TOKEN_BUDGET": "40000"})
+    project = Project(
+        root, place / "config", {"ORIENTATION_TOKEN_BUDGET": "40000", "COCKPIT_PROFILE_AUTO": auto}
+    )
     project.run(
-        "run", "look at the table", "--model", project.script(ASKS_TWICE), "--approve", "all"
+        "run", "look at the table", "--model", project.script(ASKS_TWICE), "--approve", "reads"
     )
     return project
 
@@ -79,6 +81,18 @@ def test_a_suggestion_is_a_change_that_profile_propose_takes(asked):
     change.write_text(suggested.stdout, encoding="utf-8")
     made = asked.json("profile", "propose", "change.json", "--json")
     assert made["status"] == "pending"
+
+
+@pytest.mark.parametrize(("auto", "expected"), [("true", "approved"), ("false", "pending")])
+def test_two_waves_that_missed_context_bring_the_suggestion_in_the_session(
+    tmp_path: Path, auto: str, expected: str
+) -> None:
+    project = asking(tmp_path, auto)
+    (change,) = project.json("profile", "changes", "--json")
+    assert (change["status"], change["effective_waves"]) == (expected, 10)
+    assert "Asked for although it had been dropped: file in 2" in str(change)
+    shown = project.run("sessions", "show").stdout
+    assert ("approved by policy:suggested" in shown) == (auto == "true")
 
 
 def test_a_persons_word_counts_for_the_wave_that_is_named(tmp_path):

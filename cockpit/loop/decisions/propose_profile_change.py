@@ -61,6 +61,7 @@ def propose_profile_change(
     origin: Origin = NO_SESSION,
     deadline_s: float | None = None,
     request_digest: str = "",
+    weights_by: str = "",
 ) -> DecisionOutcome:
     """Propose a change of the current version of ``profile_id``.
 
@@ -68,7 +69,9 @@ def propose_profile_change(
     nothing; any other waits for the user, or a policy approves it. For a ``proposal_id`` that exists,
     returns its status. ``deadline_s`` is in seconds; None means that the proposal never expires.
 
-    ``request_digest`` is that of a keyed request; a ``proposal_id`` that another request made is refused.
+    ``weights_by`` is the policy that approves it if it touches nothing but weights; '' leaves that to the
+    settings. ``request_digest`` is that of a keyed request; a ``proposal_id`` that another request made is
+    refused.
 
     Raises ``NotAllowed`` for a caller who may not propose, and :class:`KeyReused`.
     """
@@ -121,7 +124,8 @@ def propose_profile_change(
         deadline_s=deadline_s,
         actor=journal_actor(caller),
     )
-    policy = _approving_policy(settings, caller, origin, changes_weights_only(base, after))
+    weights = changes_weights_only(base, after)
+    policy = (weights_by if weights else "") or _approving_policy(settings, caller, origin, weights)
     # A rule that fetches reads without asking from then on: that is for the user alone to allow.
     if policy and not widened_fetches(base, after):
         return decide_proposal(tx, settings, proposal_id, "approved", policy, kind="profile")

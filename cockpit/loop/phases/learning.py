@@ -9,6 +9,7 @@ from __future__ import annotations
 from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.propose_changing import CHANGING
+from cockpit.loop.decisions.suggest_weights import suggest_weights
 from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.planner.follow_session import learn_session, revise_estimate
 from cockpit.loop.planner.plan_tool import check_finish, find_plan_end
@@ -35,7 +36,9 @@ def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> Non
     """
     session_id, wave_id = context.session.session_id, context.wave.wave_id
     plan = context.engine.recall(wave_id).plan or plans.find(tx.connection, wave_id)
-    judge_after_wave(tx, waves.advance(tx, wave_id, "completed"))
+    judged = judge_after_wave(tx, waves.advance(tx, wave_id, "completed"))
+    if any(each.assessment.missed or each.assessment.regrets for each in judged):
+        suggest_weights(tx, context)
     if plan is None:
         return
     finish = find_finish(plan)

@@ -180,6 +180,17 @@ def select_changes(
     return [ChangeProposal(*row) for row in rows]
 
 
+def has_change_of(connection: sqlite3.Connection, profile_id: str, version: int) -> bool:
+    """Tell whether a temporary change runs, or one of this version was proposed, however it was decided."""
+    row = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM adaptations WHERE profile_id=:profile AND ended IS NULL)"
+        " OR EXISTS (SELECT 1 FROM profile_change_proposals WHERE base_profile_id=:profile"
+        " AND base_profile_version=:version)",
+        {"profile": profile_id, "version": version},
+    ).fetchone()
+    return bool(row[0])
+
+
 _UNAPPLIED = (
     " FROM profile_change_proposals c JOIN proposals p USING(proposal_id)"
     " WHERE c.status='pending' AND (p.status<>'pending' OR p.expires_at<=:now)"
