@@ -41,7 +41,7 @@ from cockpit.store.journal.details.sessions import (
     SessionWaiting,
 )
 from cockpit.store.journal.details.waves import WaveStarted
-from cockpit.store.sessions import events, outbox, plans, proposals, sessions, waves
+from cockpit.store.sessions import events, messages, outbox, plans, proposals, sessions, waves
 from cockpit.store.sessions.events import WaitingEvents
 from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import STUCK, Session
@@ -418,6 +418,9 @@ def _stop_if_stuck(tx: Tx, session: Session, last: Wave | None, waiting: Waiting
         return False
     summary = f"Stuck: {describe_repeat(repeat)}."
     if session.interactive:
+        if session.status != "waiting":
+            told = f"{summary} Say what to do instead."
+            messages.complete(tx, session_id=session.session_id, role="notice", text=told)
         detail = SessionWaiting(for_="person", why=summary)
         sessions.set_status(tx, session.session_id, "waiting", detail=detail)
         return True

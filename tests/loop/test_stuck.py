@@ -11,7 +11,7 @@ from scenario import ask, call, finish, turn
 from cockpit.backlog.service import create_task
 from cockpit.loop.repeated_calls import Made, find_repeat
 from cockpit.loop.runtime_settings import Limits
-from cockpit.store.sessions import sessions, waves
+from cockpit.store.sessions import messages, sessions, waves
 
 READ = ask("file:calc.py", when='not_called = ["finish"]')
 
@@ -111,5 +111,7 @@ async def test_at_the_screen_it_waits_and_the_users_words_go_on(opened, script):
     async with opened() as runtime, running(runtime, model, policy="reads") as (sid, run):
         session = await run
         assert session.status == "waiting"
+        sent = await runtime.store.read(lambda c: messages.select_for_session(c, sid))
+        assert "again and again" in sent[-1].text
         await runtime.say(sid, "use calc as it is")
         assert (await asyncio.wait_for(runtime.run(sid), 60)).result["status"] == "done"
