@@ -160,7 +160,7 @@ def _made(name: str, arguments: Mapping[str, Any], status: str, result: str) -> 
 def describe_repeat(repeat: Repeat) -> str:
     """Return the calls of a repeat as a phrase, for the agent and for people."""
     calls = " and ".join(dict.fromkeys(_clip(call) for call in repeat.calls))
-    return f"{calls}, again and again, without anything new"
+    return f"again and again, without anything new: {calls.rstrip('.')}"
 
 
 def repeat_notice(repeat: Repeat) -> Fact:
