@@ -19,13 +19,14 @@
 # PYTHON=python3.12 make setup   chooses an interpreter. make uses uv if it is on the PATH.
 
 PYTHON ?= python3
-# Tests wait for programs and clocks: two processes for each processor.
-JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
+# More processes than processors take more processor time, since each loads all libraries, and end no sooner.
+JOBS ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 
 VENV := .venv
 BIN := $(VENV)/bin
 CPU_TIME = $(BIN)/python .ci/cpu_time.py
-PYTEST = $(CPU_TIME) $(BIN)/pytest -n $(JOBS) --dist worksteal
+# Their bytecode is kept: compiling cockpit and the tests takes longer than collecting them.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(CPU_TIME) $(BIN)/pytest -n $(JOBS) --dist worksteal
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
