@@ -82,6 +82,19 @@ async def test_committed_and_uncommitted_work_is_one_proposal_and_is_merged_once
     assert acp.pending() == []
 
 
+async def test_a_second_agent_gets_a_worktree_of_its_own(acp: Acp) -> None:
+    runs = []
+    for number, name in enumerate(("here", "there"), 1):
+        runs.append(acp.begin(await acp.start(f"command touch {name}.txt")))
+        await acp.asked(number)
+    for waiting in acp.pending():
+        await acp.approve(waiting)
+    first, second = [await run for run in runs]
+    assert first.cwd == str(top(acp)) and (top(acp) / "here.txt").exists()
+    assert (Path(second.cwd) / "there.txt").exists() and not (top(acp) / "there.txt").exists()
+    assert git(Path(second.cwd), "branch", "--show-current").startswith("cockpit/scripted-")
+
+
 async def test_a_moved_branch_is_shown_anew_and_then_merged(acp: Acp) -> None:
     done = await work(acp, "echo one > one.txt")
     git(top(acp), "commit", "-q", "--allow-empty", "-m", "meanwhile")
@@ -163,7 +176,7 @@ class _Killed(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("effect", ["_commit_rest", "merge_trees", "_move_on after"])
+@pytest.mark.parametrize("effect", ["_commit_rest", "_move_on after"])
 async def test_a_kill_between_effects_is_merged_once(
     acp: Acp, monkeypatch: pytest.MonkeyPatch, effect: str
 ) -> None:
@@ -174,7 +187,7 @@ async def test_a_kill_between_effects_is_merged_once(
     with pytest.raises(WorktreeError):
         await acp.approve(done.proposal())
     name, _, after = effect.partition(" ")
-    owner = merge_or_drop if name == "merge_trees" else merge_or_drop._TakeAdapter
+    owner = merge_or_drop._TakeAdapter
     real = getattr(owner, name)
 
     async def die(*words: object) -> None:
@@ -203,27 +216,22 @@ async def test_a_kill_between_effects_is_merged_once(
     assert git(top(acp), "status", "--porcelain", "--untracked-files=no") == ""
 
 
-@pytest.mark.parametrize(
-    ("step", "after"),
-    [("_commit_rest", True), ("_keep", True), ("remove_tree", True), ("git", True)],
-)
+@pytest.mark.parametrize("step", ["_keep", "git"])
 async def test_a_kill_at_any_step_of_a_drop_drops_once_and_keeps_the_work(
-    acp: Acp, monkeypatch: pytest.MonkeyPatch, step: str, after: bool
+    acp: Acp, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     from cockpit.tasks.agent_changes import merge_or_drop
 
     done = await work(acp, "echo one > one.txt; git add -A; git commit -qm one; echo two > two.txt")
     branch = done.branch
     await acp.reject(done.proposal())
-    is_method = step in ("_commit_rest", "_keep")
-    owner = merge_or_drop._DropAdapter if is_method else merge_or_drop
+    owner = merge_or_drop._DropAdapter if step == "_keep" else merge_or_drop
     real = getattr(owner, step)
 
     async def die(*words: object) -> None:
         if step == "git" and "branch" not in words:
             return await real(*words)
-        if after:
-            await real(*words)
+        await real(*words)
         raise _Killed
 
     with monkeypatch.context() as patched:

@@ -47,27 +47,12 @@ async def test_listing_and_showing_run_nothing(opened, project):
 
 
 @pytest.mark.parametrize(
-    ("before", "problem"),
-    [
-        ("import socket; socket.create_connection(('1.1.1.1', 53), 2)", "unreachable|OSError"),
-        ("import os; os._exit(0)", "ended without a result"),
-        ("print('x' * 5_000_000)", "its output passed 4 MiB"),
-    ],
-)
-async def test_code_at_import_reaches_nothing(opened, project, before, problem):
-    write_tool(project, tool_saying("return ''", before))
-    async with opened() as runtime:
-        with pytest.raises(ToolFileRefused, match=problem):
-            await approve(runtime)
-
-
-@pytest.mark.parametrize(
     ("after", "problem"),
     [
         ("count_words.__cockpit_tool__ = ('other', '', (), 'reads', 60)", "has name 'other'"),
         ("globals()['count_words'] = lambda path: path", "differ in their tools"),
         ("count_words.__annotations__['path'] = int", "declared str"),
-        ("count_words.__signature__ = __import__('inspect').Signature()", "parameters"),
+        ("__import__('os')._exit(0)", "ended without a result"),
     ],
 )
 async def test_a_module_that_is_not_what_its_source_says_is_refused(
@@ -117,12 +102,10 @@ MISBEHAVIOUR = (
     ("while True: print('x' * 10_000)", "its output passed 4 MiB"),
     ("return 'x' * 2_000_000", "result is larger than 1024 KiB"),
     ("return open('/etc/shadow').read()", "PermissionError|FileNotFoundError"),
-    ("return open('/root/.ssh/id_rsa').read()", "PermissionError|FileNotFoundError"),
     ("import os; os._exit(7)", "exit 7"),
     ("return object()", "PydanticSerializationError"),
     ("import os; os.write(3, b'{}'); os.write(4, b'{}'); os._exit(0)", "without a result|neither"),
     ("import socket; socket.create_connection(('1.1.1.1', 53), 2)", "OSError"),
-    ("import os; os.mkdir('.git/hooks2')", "OSError|Read-only"),
     ("open('.cockpit/tools/words.py', 'a').write('# more'); return ''", ""),
 )
 
