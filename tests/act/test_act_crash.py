@@ -118,7 +118,7 @@ async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(store, ids,
     assert recovered.phase == "uncertain"
     await asyncio.to_thread((root / "go").write_text, "go\n")
     while await ADAPTERS["git_commit"].probe(action.payload, action.key, ground) != "done":
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
     assert (await settle(store, action.action_id, "done")).phase == "confirmed"
     assert git(root, "log", "--format=%s") == "m\nBegin\n"
     victim.communicate()
@@ -148,7 +148,7 @@ def victim_goes(victim: subprocess.Popen[str]) -> None:
 
 async def appears(path: Path) -> None:
     while not path.exists():
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
 
 
 async def test_many_processes_at_once_run_each_action_once(store, ids, ground):
