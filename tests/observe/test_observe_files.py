@@ -57,13 +57,6 @@ async def test_lines_are_cut_out_and_bounded(project: Project) -> None:
         await read(project, "file:src/use.py:7-9")
 
 
-async def test_lines_are_counted_as_git_and_editors_do(project: Project) -> None:
-    project.write("odd.txt", "one\x0cstill one\u2028still one\x85\r\ntwo\rstill two\nthree")
-    fact = await read(project, "file:odd.txt:2-2")
-    assert fact.full.text == "two\rstill two\n"
-    assert fact.provenance is not None and fact.provenance["total_lines"] == 3
-
-
 async def test_the_reviewed_revision_is_read_not_the_disk(project: Project) -> None:
     first = project.git("rev-parse", "HEAD~1").strip()
     project.write("src/app.py", "changed on disk\n").write("new.py", "new\n")

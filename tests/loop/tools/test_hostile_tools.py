@@ -18,7 +18,6 @@ from tool_world import (
 )
 
 from cockpit.act.own_tools.tool_files import ToolFileRefused
-from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.tool_payloads import AddedCall
 from cockpit.loop.tools.list_tools import list_rows
 
@@ -147,18 +146,6 @@ async def test_time_ends_a_call_and_all_of_its_processes(opened, script, project
         )
         output, _ = await listing.communicate()
         assert b"sleep 604" not in output
-
-
-async def test_without_a_sandbox_no_tool_is_loaded_or_offered(opened, project, monkeypatch):
-    write_tool(project)
-
-    async def absent(*_):
-        return Sandbox(None, None, "bubblewrap (bwrap) is not installed")
-
-    monkeypatch.setattr("cockpit.act.workspace.detect", absent)
-    async with opened() as runtime:
-        with pytest.raises(Exception, match="run in the sandbox only"):
-            await approve(runtime)
 
 
 async def test_a_tool_may_not_take_a_name_of_cockpits_own(opened, project):
