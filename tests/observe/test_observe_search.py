@@ -106,8 +106,7 @@ async def test_links_out_are_never_searched(project: Project, tmp_path: Path) ->
 
 
 EXPRESSIONS = [
-    "load", r"def \w+\(", r"\bload\b", r"\d+$", "a.c", "(load|helper)", r"\s$", "é", "^$", "(?i)LOAD",
-    r"(?<=def )\w+", "[^a]b",
+    r"\bload\b", r"\d+$", "a.c", r"\s$", "é", "^$", "(?i)LOAD", r"(?<=def )\w+",
 ]  # fmt: skip
 
 
