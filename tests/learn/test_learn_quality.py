@@ -59,16 +59,6 @@ def test_what_a_request_became_is_known_one_wave_later(world):
     assert measures_of(rows, first)["approvals"] == 1.0
 
 
-def test_a_red_test_run_is_an_answer_and_a_failed_command_is_not(world):
-    wave = world.begin()
-    world.test(wave, 1, place=1)
-    assert "actions" not in measures_of(world.end(wave), wave)
-    after = world.begin()
-    world.write(after, "a.py", "0", "1")
-    world.act(after, "run", {}, {"argv": ["make"], "exit_code": 2}, place=2, ends="failed")
-    assert measures_of(world.end(after), after)["actions"] == 0.5
-
-
 def test_calls_that_were_malformed_redundant_or_turned_back_count_against_it(world):
     wave = world.begin()
     request = ("request_context", "")
@@ -78,20 +68,6 @@ def test_calls_that_were_malformed_redundant_or_turned_back_count_against_it(wor
     world.ask(wave, "file:a.py", place=1)
     world.act(wave, "write_file", {"path": "b"}, place=4, ends="refused")
     assert measures_of(world.end(wave), wave)["calls"] == 0.4
-
-
-def test_what_did_not_run_because_of_what_came_before_counts_for_nothing(world):
-    wave = world.begin()
-    world.decide(wave, ("write_file", ""), ("run", ""), ("run", ""))
-    key = world.act(wave, "write_file", {"path": "a"}, place=1, ends="refused")
-    world.act(wave, "run", {}, place=2, ends="refused")
-    world.act(wave, "run", {}, place=3, ends="refused")
-    world.propose(
-        wave, "no", "rejected", kind="action", body={"key": key, "payload": {"path": "a"}}
-    )
-    found = measures_of(world.end(wave), wave)
-    assert (found["calls"], found["approvals"]) == (1.0, 0.0)
-    assert "actions" not in found
 
 
 def test_the_first_tests_after_a_change_say_whether_it_was_right(world):

@@ -57,35 +57,6 @@ async def test_branches_are_compared_where_they_part_and_commits_as_they_are(
         await diff(project, "diff:main...other")
 
 
-async def test_settings_and_places_change_no_byte(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.git("mv", "README.md", "docs.md")
-    project.commit("rename")
-    before = await diff(project, "diff:HEAD~2..HEAD")
-    before_log = await log(project, "log:HEAD")
-    clone = Project(tmp_path / "far" / "away")
-    project.git("clone", "-q", "--bare", str(project.root), str(tmp_path / "bare.git"))
-    clone.git("clone", "-q", str(tmp_path / "bare.git"), ".")
-    settings = tmp_path / "settings"
-    settings.write_text(
-        "[diff]\n noprefix = true\n mnemonicPrefix = true\n context = 0\n renames = false\n"
-        " external = false\n algorithm = patience\n orderFile = /nonexistent\n colorMoved = zebra\n"
-        " relative = true\n suppressBlankEmpty = true\n interHunkContext = 20\n"
-        "[color]\n ui = always\n diff = always\n[core]\n abbrev = 5\n pager = false\n"
-        " quotePath = true\n[log]\n showSignature = true\n date = relative\n decorate = full\n"
-        " mailmap = true\n[alias]\n diff = log\n"
-    )
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
-    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
-    monkeypatch.setenv("GIT_DIFF_OPTS", "-u0")
-    monkeypatch.setenv("TZ", "Asia/Kathmandu")
-    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    assert await diff(clone, "diff:HEAD~2..HEAD") == before
-    assert await log(clone, "log:HEAD") == before_log
-    assert str(tmp_path) not in repr(before)
-
-
 async def test_kinds_of_change(project: Project) -> None:
     project.git("mv", "src/use.py", "src/moved.py")
     project.write("bin.dat", b"\0\1\2").write("new.txt", "new\n").write("empty", "")
@@ -109,26 +80,6 @@ async def test_kinds_of_change(project: Project) -> None:
 
 
 ODD = ("new\nline", "tab\there", "\U0001f600", 'quo"te', "sp ace", "-dash", "a b/ b/x", "back\\")
-
-
-async def test_odd_file_names_are_kept(project: Project) -> None:
-    for message in ("one", "two"):
-        for name in ODD:
-            project.write(name, f"{message} {name!r}\n")
-        project.commit(message)
-    for name in ODD:
-        (project.root / name).chmod(0o755)
-    project.commit("mode")
-    for text, status in (
-        ("diff:HEAD~1..HEAD", "mode changed"),
-        ("diff:HEAD~2..HEAD~1", "modified"),
-    ):
-        facts = await diff(project, text)
-        kinds = {fact.provenance["path"]: fact.provenance["status"] for fact in facts}  # type: ignore[index]
-        assert kinds == dict.fromkeys(ODD, status)
-        for fact in facts:
-            assert await diff(project, fact.source_ref) == [fact]
-            assert fact.reference.text.isprintable() and fact.source_ref.isprintable()
 
 
 async def test_terminal_escapes_reach_no_single_line(project: Project) -> None:

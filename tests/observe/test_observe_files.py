@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from observe_world import Project
 
-from cockpit.access.confined_paths import PathRefused
 from cockpit.core.errors import CockpitError
 from cockpit.observe.project_files import MAX_FILE_BYTES
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
@@ -67,14 +66,6 @@ async def test_the_reviewed_revision_is_read_not_the_disk(project: Project) -> N
         await read(project, "file:new.py", project.head)
     assert "new.py" in await tree(project, "tree:.")
     assert "new.py" not in await tree(project, "tree:.", project.head)
-
-
-async def test_a_deleted_file_is_still_there_at_the_revision(project: Project) -> None:
-    (project.root / "src" / "use.py").unlink()
-    assert "def main" in (await read(project, "file:src/use.py", project.head)).full.text
-    assert "src/use.py" not in await tree(project, "tree:src")
-    with pytest.raises(PathRefused, match="there is no file"):
-        await read(project, "file:src/use.py")
 
 
 async def test_levels_hold_no_more_than_was_granted(project: Project) -> None:
