@@ -82,18 +82,6 @@ def test_the_first_tests_after_a_change_say_whether_it_was_right(world):
     assert [row.wave_id for row in world.end(third)] == [third.wave_id]
 
 
-def test_tests_after_somebody_elses_change_say_nothing_of_this_one(world):
-    first = world.begin()
-    world.write(first, "a.py", "0", "1")
-    world.end(first)
-    second = world.begin()
-    world.write(second, "b.py", "0", "1")
-    world.test(second, 0)
-    rows = world.end(second)
-    assert [row.wave_id for row in rows] == [second.wave_id]
-    assert measures_of(rows, second)["tests"] == 1.0
-
-
 MEASURES = st.dictionaries(
     st.sampled_from(sorted(decision_quality.WEIGHTS)),
     st.floats(0, 1),
