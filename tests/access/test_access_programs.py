@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from cockpit.access.run_program import ProgramMissing, ProgramNotStarted, run_gh, run_program
+from cockpit.access.run_program import ProgramMissing, run_gh, run_program
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.own_programs import find_program
 from cockpit.core.project.safe_git import git_argv, git_environment, reads_tree
@@ -138,15 +137,6 @@ async def test_too_much_output_ends_the_program_and_keeps_what_came(tmp_path: Pa
     assert len(done.stdout) == 10_000
 
 
-async def test_output_up_to_the_limit_is_whole(tmp_path: Path) -> None:
-    done = await run_program(["printf", "12345"], cwd=tmp_path, timeout_s=60, max_bytes=5)
-    assert done.ok and done.stdout == b"12345"
-    both = await run_program(
-        ["sh", "-c", "printf 123; printf 456 >&2"], cwd=tmp_path, timeout_s=60, max_bytes=5
-    )
-    assert both.truncated and len(both.stdout) + len(both.stderr) == 5
-
-
 async def test_what_cannot_start_says_so(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing, match="no-such-program"):
         await run_program(["no-such-program"], cwd=tmp_path, timeout_s=5)
@@ -157,19 +147,6 @@ async def test_what_cannot_start_says_so(tmp_path: Path) -> None:
         await run_program(["echo", "a\0b"], cwd=tmp_path, timeout_s=5)
     with pytest.raises(CockpitError, match="no such directory"):
         await run_program(["echo"], cwd=tmp_path / "gone", timeout_s=5)
-
-
-async def test_a_machine_without_room_is_no_missing_program(tmp_path: Path) -> None:
-    room = resource.getrlimit(resource.RLIMIT_NOFILE)
-    next_free = os.dup(0)
-    os.close(next_free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (next_free + 1, room[1]))
-    try:
-        with pytest.raises(ProgramNotStarted, match="Too many open files"):
-            await run_program(["true"], cwd=tmp_path, timeout_s=60)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, room)
-    assert (await run_program(["true"], cwd=tmp_path, timeout_s=60)).ok
 
 
 async def test_arguments_are_never_a_shell_line(tmp_path: Path) -> None:

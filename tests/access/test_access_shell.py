@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.access.parse_shell import _RESERVED, _parse_plain, _parse_with_grammar, parse_shell
-from cockpit.access.shell_syntax import Group, Mark, Script, SimpleCommand, iter_items, iter_words
+from cockpit.access.shell_syntax import Script, SimpleCommand, iter_items, iter_words
 
 PLAIN = "abdfhinorstux019_./=:@%+,-"
 plain_word = st.text(PLAIN, min_size=1, max_size=6) | st.sampled_from(
@@ -128,27 +128,6 @@ def test_redirections_have_their_operator_and_target() -> None:
     assert [word.text for word in command.words] == ["a", "b"]
     assert command.redirections[0].operator == "<<<"
     assert [each.target.text for each in command.redirections] == ["w v", "-"]
-
-
-def test_a_redirection_belongs_to_the_last_command_of_a_list_and_to_a_whole_group() -> None:
-    first, second = parse_shell("a && b > x").items
-    assert (first.redirections, len(second.redirections)) == ((), 1)
-    (group,) = parse_shell("(a; b) > x").items
-    assert isinstance(group, Group) and len(group.redirections) == 1
-    assert [item.operator for item in group.items] == ["", ";"]
-
-
-def test_offsets_are_characters() -> None:
-    script = parse_shell("echo 'é€😀' $x; ls # é")
-    assert script.separators == (Mark("separator", ";", 13),)
-    assert script.comments == (Mark("comment", "# é", 18),)
-    assert next(iter_words(script.items[:1])).start == 0
-    assert [word.text for word in script.items[0].words] == ["echo", "é€😀", "$x"]
-
-
-def test_a_number_sign_starts_no_comment_where_none_is_wanted() -> None:
-    script = parse_shell("pr diff #24", comments=False)
-    assert [word.text for word in script.items[0].words] == ["pr", "diff", "#24"]
 
 
 @pytest.mark.search

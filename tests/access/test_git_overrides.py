@@ -173,42 +173,6 @@ async def test_the_attack_works_without_the_defence(hostile: Path, ran: Path) ->
     assert {"post-index-change", "post-checkout", "remote-uploadpack"} <= names
 
 
-async def test_files_are_merged_as_text_without_the_repositorys_driver(tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q", "-b", "main")
-    git(tmp_path, "config", "user.name", "M")
-    git(tmp_path, "config", "user.email", "m@example.invalid")
-    git(tmp_path, "config", "merge.evil.driver", f"touch {tmp_path}/ran")
-    (tmp_path / ".gitattributes").write_text("*.txt merge=evil\n")
-    numbers = [f"{number}\n" for number in range(9)]
-    for branch, at in (("main", None), ("other", 0), ("main", 8)):
-        if branch == "other":
-            git(tmp_path, "checkout", "-q", "-b", branch)
-        elif at is not None:
-            git(tmp_path, "checkout", "-q", branch)
-        lines = [f"{branch}\n" if number == at else text for number, text in enumerate(numbers)]
-        (tmp_path / "a.txt").write_text("".join(lines))
-        git(tmp_path, "add", "-A")
-        git(tmp_path, "commit", "-q", "-m", branch)
-    git(tmp_path, "merge", "--no-edit", "other")
-    assert (tmp_path / "ran").exists()
-    (tmp_path / "ran").unlink()
-    git(tmp_path, "reset", "-q", "--hard", "HEAD~1")
-    assert (await run_git("merge", "--no-edit", "other", cwd=tmp_path)).ok
-    assert (tmp_path / "a.txt").read_text() == "other\n" + "".join(numbers[1:8]) + "main\n"
-    assert not (tmp_path / "ran").exists()
-
-
-async def test_a_changed_setting_is_noticed(hostile: Path, ran: Path) -> None:
-    await run_git("status", cwd=hostile)
-    with (hostile / ".git" / "config").open("a") as file:
-        file.write(f'[filter "late"]\n  clean = touch {ran}/late; cat\n')
-    (hostile / ".gitattributes").write_text("*.txt filter=late\n")
-    (hostile / "a.txt").write_text("again\n")
-    done = await run_git("diff", "--", "a.txt", cwd=hostile)
-    assert "+again" in done.text
-    assert list(ran.iterdir()) == []
-
-
 @pytest.mark.parametrize("name", ["a=b", ""])
 async def test_odd_names_of_filters_are_switched_off_too(hostile, ran, name):
     git(hostile, "config", f"filter.{name}.clean", f"touch {ran}/odd; cat")

@@ -117,8 +117,8 @@ def test_every_other_command_is_none(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("git show " + ":" * 50_000, "cat " + "*/" * 50_000, "cat " + "a" * 200_000),
-        *("(" * 20_000, "$(" * 20_000, '"$(' * 5_000, "<<A " * 5_000, "{" * 20_000, "a=" * 20_000),
+        *("git show " + ":" * 10_000, "cat " + "*/" * 10_000, "cat " + "a" * 40_000),
+        *("(" * 4_000, "$(" * 4_000, '"$(' * 1_000, "<<A " * 1_000, "{" * 4_000, "a=" * 4_000),
     ],
     ids=lambda line: line[:6],
 )
@@ -217,13 +217,13 @@ PIECES = (
 
 
 @pytest.mark.search
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_shell_reads_a_plain_line_alike(seed: int, tmp_path: Path) -> None:
     """What is let through is one command with exactly these words, to each shell; nothing else happens."""
     drawn = random.Random(seed)
     (tmp_path / "a.py").write_text("line\n")
     lines: dict[str, list[str]] = {}
-    for _ in range(examples(6_000)):
+    for _ in range(examples(4_000)):
         pieces = drawn.choices(PIECES, k=drawn.randint(1, 6))
         first = drawn.choice(("cat", "grep -r", "sed -n", "ls", "find", "git log", "head"))
         line = first + "".join(drawn.choice((" ", " ", " ", "")) + piece for piece in pieces)

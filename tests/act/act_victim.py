@@ -1,12 +1,14 @@
-"""A process that dispatches an action and is killed, with no warning, at a chosen moment.
+"""Processes that dispatch an action and are killed, with no warning, at a chosen moment.
 
-``act_victim.py STORE PROJECT WAVE before|after``: dies before the effect, or after it and before its
-receipt. With ``race`` it waits for a line on its input and then runs the wave to its end.
+``act_victim.py`` reads lines of ``[STORE, PROJECT, WAVE, "before" or "after", VARIABLES]``. For each a forked
+child dies before the effect, or after it and before its receipt; its exit code is printed.
+``act_victim.py STORE PROJECT WAVE`` waits for a line on its input and then runs the wave to its end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -40,10 +42,10 @@ class Dying:
         return await self.adapter.probe(payload, key, ground)
 
 
-async def main(path: str, project: str, wave_id: str, moment: str) -> None:
+async def main(path: str, project: str, wave_id: str, moment: str = "") -> None:
     ground = await open_workspace(Path(project), repo="acme/api")
     with Store.open(Path(path)) as store:
-        if moment == "race":
+        if not moment:
             print("ready", flush=True)
             sys.stdin.readline()
             await Dispatcher(store, ground).run_wave(wave_id)
@@ -52,5 +54,19 @@ async def main(path: str, project: str, wave_id: str, moment: str) -> None:
         await Dispatcher(store, ground, adapters).run_wave(wave_id)
 
 
+def kill_each() -> None:
+    for line in sys.stdin:
+        *words, variables = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            os.environ.update(variables)
+            asyncio.run(main(*words))
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    if sys.argv[1:]:
+        asyncio.run(main(*sys.argv[1:]))
+    else:
+        kill_each()

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,28 @@ VICTIM = Path(__file__).with_name("act_victim.py")
 Ids = tuple[str, str]
 
 
-def start_victim(store: Store, root: Path, wave: str, moment: str) -> subprocess.Popen[str]:
+def start_victim(*words: str | Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(VICTIM), str(store.path), str(root), wave, moment],
+        [sys.executable, str(VICTIM), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
+
+
+@pytest.fixture(scope="module")
+def die() -> Iterator[Callable[..., int]]:
+    """Let a process dispatch a wave and die at a moment; returns its exit code."""
+    with start_victim() as parent:
+        assert parent.stdin is not None and parent.stdout is not None
+
+        def fork(store: Store, root: Path, wave: str, moment: str) -> int:
+            line = [str(store.path), str(root), wave, moment, dict(os.environ)]
+            print(json.dumps(line), file=parent.stdin, flush=True)
+            return int(parent.stdout.readline())
+
+        yield fork
+        parent.stdin.close()
 
 
 @pytest.mark.parametrize(
@@ -42,7 +58,7 @@ def start_victim(store: Store, root: Path, wave: str, moment: str) -> subprocess
         *(("git_commit", "after"), ("github", "before"), ("github", "after"), ("run", "after")),
     ],
 )
-async def test_killed_between_dispatch_and_receipt(store, ids, ground, github, kind, moment):
+async def test_killed_between_dispatch_and_receipt(store, ids, ground, github, die, kind, moment):
     root = ground.root
     (root / "new.py").write_text("x = 1\n")
     arguments: dict[str, dict[str, Any]] = {
@@ -54,9 +70,7 @@ async def test_killed_between_dispatch_and_receipt(store, ids, ground, github, k
     }
     proposal = await show(ground, kind, **arguments[kind])
     action = queue(store, ids, kind, proposal.payload)
-    victim = start_victim(store, root, ids[1], moment)
-    victim.communicate()
-    assert victim.returncode == -signal.SIGKILL
+    assert die(store, root, ids[1], moment) == -signal.SIGKILL
     assert (now(store, action).phase, now(store, action).attempts) == ("dispatched", 1)
 
     dispatcher = Dispatcher(store, ground)
@@ -95,7 +109,7 @@ async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(store, ids,
     (root / "new.py").write_text("x = 1\n")
     proposal = await show(ground, "git_commit", message="m", paths=["new.py"])
     action = queue(store, ids, "git_commit", proposal.payload)
-    victim = start_victim(store, root, ids[1], "race")
+    victim = start_victim(store.path, root, ids[1])
     victim_goes(victim)
     await appears(root / "began")
     victim.kill()
@@ -104,7 +118,7 @@ async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(store, ids,
     assert recovered.phase == "uncertain"
     await asyncio.to_thread((root / "go").write_text, "go\n")
     while await ADAPTERS["git_commit"].probe(action.payload, action.key, ground) != "done":
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
     assert (await settle(store, action.action_id, "done")).phase == "confirmed"
     assert git(root, "log", "--format=%s") == "m\nBegin\n"
     victim.communicate()
@@ -114,7 +128,7 @@ async def test_a_post_that_hung_when_the_cockpit_died_is_found(store, ids, groun
     github.write_text(json.dumps({"entries": [], "fail": ["hang"], "runs": 0}))
     proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
     queue(store, ids, "github", proposal.payload)
-    victim = start_victim(store, ground.root, ids[1], "race")
+    victim = start_victim(store.path, ground.root, ids[1])
     victim_goes(victim)
     await appears(github.with_name("posted"))
     victim.kill()
@@ -134,7 +148,7 @@ def victim_goes(victim: subprocess.Popen[str]) -> None:
 
 async def appears(path: Path) -> None:
     while not path.exists():
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
 
 
 async def test_many_processes_at_once_run_each_action_once(store, ids, ground):
@@ -145,7 +159,7 @@ async def test_many_processes_at_once_run_each_action_once(store, ids, ground):
             "sandboxed": False,
         }
         queue(store, ids, "run", payload, key=f"k-{number}", position=number)
-    rivals = [start_victim(store, ground.root, ids[1], "race") for _ in range(3)]
+    rivals = [start_victim(store.path, ground.root, ids[1]) for _ in range(2)]
     for rival in rivals:
         victim_goes(rival)
     for rival in rivals:

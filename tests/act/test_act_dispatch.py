@@ -197,7 +197,7 @@ async def test_an_interrupted_command_is_ended_and_says_so(store, ids, ground, d
     second = queue(store, ids, "run", proposal.payload, key="k-2", position=1)
     running = asyncio.create_task(dispatcher.run_wave(ids[1]))
     while not (ground.root / "began").exists():
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

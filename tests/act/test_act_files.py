@@ -191,25 +191,6 @@ async def test_a_leftover_of_a_crash_goes_when_the_write_turns_out_to_be_done(gr
     assert not leftover.exists()
 
 
-async def test_crlf_files_keep_their_line_ends(ground: Workspace) -> None:
-    (ground.root / "dos.txt").write_bytes(b"a\r\nb\r\n")
-    proposal = await show(ground, "write_file", path="dos.txt", content="a\nc\n")
-    assert proposal.title == "replace dos.txt (+1 −1)"
-    assert "The file's CRLF line ends are kept." in proposal.notes
-    await WRITE.perform(proposal.payload, "k", ground)
-    assert (ground.root / "dos.txt").read_bytes() == b"a\r\nc\r\n"
-
-
-async def test_a_large_file_is_drawn_around_its_change(ground: Workspace) -> None:
-    lines = [f"line {number}\n" for number in range(40_000)]
-    (ground.root / "big.txt").write_text("".join(lines))
-    proposal = await show(ground, "edit_file", path="big.txt", old="line 20000\n", new="changed\n")
-    drawn = proposal.diffs[0]
-    assert drawn.after is not None and drawn.before is not None
-    assert "changed\n" in drawn.after and len(drawn.after) < 5_000
-    assert any("big.txt: drawn from line" in note for note in proposal.notes)
-
-
 @pytest.mark.parametrize(
     ("path", "risk"),
     [

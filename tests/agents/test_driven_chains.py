@@ -16,8 +16,6 @@ from tasks.taskrun_world import PASSES, finish, turn
 pytestmark = pytest.mark.slow
 
 CHAIN_AGENT = AGENT.with_name("chain_agent.py")
-PROTOCOLS = ("stdio", "acp")
-RUNNERS = {"stdio": "driven", "acp": "acp:driven"}
 
 
 def configure(world: Chains, protocol: str, *words: str, limits: str = "") -> None:
@@ -48,13 +46,10 @@ def test_a_chain_of_two_tasks_ends_right(tmp_path: Path) -> None:
     assert sum(row["input_tokens"] + row["output_tokens"] for row in spent) == 6 * 30
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_without_an_answer_the_task_is_blocked_with_what_was_asked(
-    tmp_path: Path, protocol: str
-) -> None:
+def test_without_an_answer_the_task_is_blocked_with_what_was_asked(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
-    configure(world, protocol, limits="[approval]\ndeadline_s = 1\n")
-    words = ("work", "--task", "T-1", "--approve", "ask", "--runner", RUNNERS[protocol])
+    configure(world, "acp", limits="[approval]\ndeadline_s = 1\n")
+    words = ("work", "--task", "T-1", "--approve", "ask", "--runner", "acp:driven")
     world.project.run(*words, expect=3)
     shown = world.project.json("tasks", "show", "T-1", "--json")
     assert shown["status"] == "blocked"
@@ -75,14 +70,11 @@ def test_a_refused_permission_blocks_a_task_although_something_was_done(tmp_path
     assert ended["refused"]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_built_in_agent_starts_from_what_an_external_one_read(
-    tmp_path: Path, protocol: str
-) -> None:
+def test_the_built_in_agent_starts_from_what_an_external_one_read(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
-    configure(world, protocol, "reads")
+    configure(world, "stdio", "reads")
     alone = ("work", "--task", "T-1", "--approve", "all")
-    world.project.run(*alone, "--runner", RUNNERS[protocol], expect=3)
+    world.project.run(*alone, "--runner", "driven", expect=3)
     assert world.statuses() == {"T-1": "blocked"}
     seen = world.rows("runner.file_seen")
     assert [(row["path"], row["first"], row["last"]) for row in seen] == [("calc.py", 1, 1)]
@@ -102,8 +94,7 @@ def test_the_built_in_agent_starts_from_what_an_external_one_read(
     assert world.statuses() == {"T-1": "done"}
     texts = world.read(select_prompts)
     assert any(
-        f"- `file:calc.py:1-1`: {RUNNERS[protocol]} in s-" in text
-        and f"version {version}, unchanged" in text
+        "- `file:calc.py:1-1`: driven in s-" in text and f"version {version}, unchanged" in text
         for text in texts
     ), texts
     # The lines are in its first packet: what it asks for is redundant.

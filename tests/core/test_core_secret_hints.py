@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.core.canonical_json import canonical_json, text_digest
-from cockpit.core.clock import FixedClock, RandomIds, format_time
-from cockpit.core.secrets import lacks_secret_signs, mask, mask_thoroughly, mask_value, masked_json
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.secrets import mask, mask_thoroughly, mask_value, masked_json
 
 pytestmark = [pytest.mark.slow, pytest.mark.search]
 
@@ -42,34 +39,7 @@ def test_the_short_cut_masks_as_the_patterns_do(words: str) -> None:
     assert mask(words) == mask_thoroughly(words)
 
 
-@settings(max_examples=examples(40), deadline=None)
-@given(value)
-def test_a_row_without_a_sign_has_nothing_to_mask(body: Any) -> None:
-    # This is how the journal asks: once, of the row as it is written.
-    assert not lacks_secret_signs(canonical_json(body)) or mask_value(body) == body
-
-
-def test_every_known_beginning_is_a_sign_in_any_case() -> None:
-    known = [*PIECES[: PIECES.index("https://") + 1], "bearer", "PASSWORD", "Credential", "api-key"]
-    assert [
-        each for each in known if lacks_secret_signs(each) or lacks_secret_signs(each.upper())
-    ] == []
-
-
 KEYS = ("session_id", "wave_id", "packet_id", "digest", "proposal_id")
-
-
-def test_ids_and_digests_of_ours_stay() -> None:
-    ids, digest = RandomIds(), text_digest("x")
-    session_id = ids.new("s")
-    for key in KEYS:
-        for text in (
-            *(ids.new("a"), session_id, f"k-{digest[:24]}", digest[:24], digest, digest[:40]),
-            *(f"{session_id}-w12", f"plan-{session_id}-w1", f"k-{digest[:16]}-{session_id}-w3"),
-            format_time(FixedClock().now()),
-        ):
-            assert mask_value({key: text}) == {key: text}
-            assert mask_thoroughly(f'{{"{key}": "{text}"}}') == f'{{"{key}": "{text}"}}'
 
 
 def test_a_secret_under_the_key_of_an_id_is_seen() -> None:
@@ -111,16 +81,6 @@ VALUES = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(SHORT, inner, max_size=3)),
     max_leaves=8,
 )
-
-
-@settings(max_examples=examples(30), deadline=None)
-@given(VALUES)
-def test_remembered_masks_of_short_texts_are_what_masking_says(value: object) -> None:
-    masked = canonical_json(_mask_anew(value))
-    assert canonical_json(mask_value(value)) == masked
-    # What has no sign of a secret as a whole is not looked at part by part.
-    assert masked_json(value) in (masked, canonical_json(value))
-    assert (masked_json(value) == masked) or lacks_secret_signs(canonical_json(value))
 
 
 def _mask_anew(value: object) -> object:

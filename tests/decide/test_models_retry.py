@@ -86,8 +86,3 @@ def test_waits_double_up_to_thirty_seconds(attempt: int) -> None:
     failure = Failure(True, "r", None, ModelError("network", "n"))
     wait = retry_wait_s(failure, attempt)
     assert wait == min(2.0 ** (attempt - 1), 30.0)
-
-
-def test_a_lasting_failure_is_not_waited_for() -> None:
-    failure = Failure(False, "r", 1.0, ModelError("auth", "n"))
-    assert retry_wait_s(failure, 1) is None

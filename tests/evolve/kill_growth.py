@@ -21,7 +21,7 @@ def kill_at_moments(
     project: Path, scenario: str, moments: list[str], *, own_session: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield some moments, all of them in a long search, each with the world after the continuation."""
-    chosen = random.Random(2).sample(moments, min(len(moments), examples(3)))
+    chosen = random.Random(2).sample(moments, min(len(moments), examples(1)))
     file = project.parent / "scenario.toml"
     file.write_text(scenario)
     done = subprocess.run(

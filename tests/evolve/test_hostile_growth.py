@@ -11,15 +11,12 @@ from pathlib import Path
 import growth_story as story
 import pytest
 
-from cockpit.evolve.evolve import begin_evolution, evolve
 from cockpit.evolve.growth import Growth, SourceRefused, check_test
 from cockpit.evolve.propose_grown_tool import write_message
 from cockpit.evolve.try_sources import run_tests
 from cockpit.loop.growth.propose_tool import GROWTH
 from cockpit.loop.runtime import Runtime
-from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals
-from cockpit.store.tools import approved_tools
 
 pytestmark = pytest.mark.slow
 
@@ -72,23 +69,6 @@ async def test_neither_test_nor_code_reaches_anything(opened: Opened, tmp_path: 
         assert before == {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
         assert list(home.iterdir()) == []
         assert not (root.parent / "outside").exists()
-
-
-async def test_an_alias_that_stands_for_a_built_in_tool_is_refused(opened: Opened) -> None:
-    shadowing = story.RIGHT.replace(
-        '@tool(effects="reads")', '@tool(aliases=["run"], effects="reads")'
-    )
-    rounds = [story.test_round(1, story.GOOD_TEST)]
-    rounds += [story.growing(number, "write_code", source=shadowing) for number in range(2, 9)]
-    async with opened("".join(rounds)) as runtime:
-        session_id = await begin_evolution(runtime.engine, "Read .pcab")
-        session = await asyncio.wait_for(evolve(runtime.engine, session_id, rounds=3), 120)
-        assert session.result["status"] == "blocked"
-        rows = await runtime.store.read(
-            lambda c: journal.rows(c, session_id=session_id, action="evolution.tried")
-        )
-        assert any("There is a tool run already" in row.detail.output for row in rows)
-        assert runtime.store.read_now(approved_tools.select_all) == []
 
 
 async def test_words_in_a_proposal_decide_nothing_and_forge_no_trailer(opened: Opened) -> None:

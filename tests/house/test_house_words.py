@@ -22,6 +22,8 @@ MAY_BIND = re.compile(rf"\b_*(?:{'|'.join(VAGUE)})_*(?: *(?:[:,)\]]|[-+*/@&^%<>|
 """Such a word where a name may be bound: prose has most of them elsewhere."""
 
 # Spelled so that this file does not contain what it looks for.
+HINTS = ("RFC", "ADR", "seed", "esign of ", "records page of")
+"""What each of them has a part of: a search for words takes a hundredth of the time."""
 UNREACHABLE = re.compile(
     r"RFC-0\d|RFC0\d\b|\bADR-?10\b|\bseeds? 00\d|[Dd]esign of [A-Z][a-z]+\b"
     r"|design of the (?:screen|faces|loop|records)|records page of"
@@ -63,7 +65,8 @@ def test_nothing_cites_a_source_that_a_reader_cannot_open() -> None:
         if path == Path(__file__) or "snapshots" in path.parts:
             continue
         text = path.read_text(encoding="utf-8")
-        faults += [f"{path}: {match[0]}" for match in UNREACHABLE.finditer(text)]
+        if any(hint in text for hint in HINTS):
+            faults += [f"{path}: {match[0]}" for match in UNREACHABLE.finditer(text)]
         if path.suffix == ".py":
             pages |= set(re.findall(r"docs/[a-z-]+/[a-z-]+\.md", text))
     assert faults == []

@@ -135,17 +135,6 @@ def test_a_source_that_was_restricted_on_purpose_is_left_alone(small):
     assert suggested(world, replace(base, rules=rules)) == []
 
 
-def test_what_another_version_dropped_says_nothing_of_this_one(small):
-    world = small(BUDGET)
-    for number in range(2):
-        missing(world, f"file:{number}.py")
-    world.end(world.begin())
-    base = current(world)
-    assert suggested(world) != []
-    world.store.write_now(lambda tx: profiles.insert_version(tx, replace(base, version=2)))
-    assert suggested(world) == []
-
-
 def crowded(world: World, number: int, source: str = "log", text: str = "see use.py") -> None:
     """A wave that missed a file, while facts of ``source`` held the band's room."""
     held = [
@@ -184,13 +173,5 @@ def test_a_critical_source_never_goes_down(small, source):
     world = small(BUDGET)
     crowded(world, 1, source)
     crowded(world, 2, source)
-    world.end(world.begin())
-    assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]
-
-
-def test_a_decision_that_names_nothing_says_nothing(small):
-    world = small(BUDGET)
-    crowded(world, 1, text="")
-    crowded(world, 2, text="I think that all is well.")
     world.end(world.begin())
     assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]

@@ -85,13 +85,13 @@ FIX = (
         old="a - b",
         new="a + b",
     )
-    + call("run", argv=["python3", "-m", "unittest", "-q"], reason="see that it is green")
+    + call("run", argv=["test", "-d", "."], reason="see that it is there")
     + COMMIT
     + turn(
         "run",
         'called = ["git_commit"], contains = ["It did not run|Given up"]',
-        argv=["python3", "-m", "unittest"],
-        reason="see that it is green",
+        argv=["test", "-d", "."],
+        reason="see that it is there",
     )
     + COMMIT
     + finish('contains = ["git_commit [^\\\\n]*\\\\n→ (?!It did not run)"]', summary="add adds")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -19,8 +18,6 @@ from scenario import finish, turn
 pytestmark = [pytest.mark.slow, pytest.mark.search]
 
 DRIVER = Path(__file__).with_name("kill_driver.py")
-# A command runs once or twice for every kill, so it is one that starts no interpreter.
-COMMIT = re.sub(r'\[\\"python3\\"[^]]*\]', r"[\"grep\", \"-n\", \"a + b\", \"calc.py\"]", FIX)
 RETURN = (
     turn("edit_file", path="calc.py", old="a - b", new="a + b")
     + turn("resume_action", 'facts = ["file:file:calc.py"]', call="1.1")
@@ -62,14 +59,14 @@ def check(world: dict[str, Any]) -> None:
 
 def test_a_session_killed_after_any_commit_completes_once(project, tmp_path):
     dice = random.Random("commits")
-    stories = {"commit": COMMIT, "return": RETURN, "shift": SHIFT}
+    stories = {"commit": FIX, "return": RETURN, "shift": SHIFT}
     for name, text in stories.items():
         (tmp_path / f"{name}.toml").write_text(text)
     numbers = range(1, MOST + 1)
     plan = {
         name: {
             "words": "implement add",
-            "commits": sorted(dice.sample(numbers, min(examples(4), MOST))),
+            "commits": sorted(dice.sample(numbers, min(examples(2), MOST))),
         }
         for name in stories
     }

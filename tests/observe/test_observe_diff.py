@@ -8,7 +8,7 @@ import pytest
 from observe_world import Project
 
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
-from cockpit.observe.scope_items import ScopeItem, parse_item
+from cockpit.observe.scope_items import parse_item
 from cockpit.observe.sources.diff import DiffSource
 from cockpit.observe.sources.log import LogSource
 from cockpit.store.context.facts import Fact
@@ -57,35 +57,6 @@ async def test_branches_are_compared_where_they_part_and_commits_as_they_are(
         await diff(project, "diff:main...other")
 
 
-async def test_settings_and_places_change_no_byte(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.git("mv", "README.md", "docs.md")
-    project.commit("rename")
-    before = await diff(project, "diff:HEAD~2..HEAD")
-    before_log = await log(project, "log:HEAD")
-    clone = Project(tmp_path / "far" / "away")
-    project.git("clone", "-q", "--bare", str(project.root), str(tmp_path / "bare.git"))
-    clone.git("clone", "-q", str(tmp_path / "bare.git"), ".")
-    settings = tmp_path / "settings"
-    settings.write_text(
-        "[diff]\n noprefix = true\n mnemonicPrefix = true\n context = 0\n renames = false\n"
-        " external = false\n algorithm = patience\n orderFile = /nonexistent\n colorMoved = zebra\n"
-        " relative = true\n suppressBlankEmpty = true\n interHunkContext = 20\n"
-        "[color]\n ui = always\n diff = always\n[core]\n abbrev = 5\n pager = false\n"
-        " quotePath = true\n[log]\n showSignature = true\n date = relative\n decorate = full\n"
-        " mailmap = true\n[alias]\n diff = log\n"
-    )
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
-    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
-    monkeypatch.setenv("GIT_DIFF_OPTS", "-u0")
-    monkeypatch.setenv("TZ", "Asia/Kathmandu")
-    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    assert await diff(clone, "diff:HEAD~2..HEAD") == before
-    assert await log(clone, "log:HEAD") == before_log
-    assert str(tmp_path) not in repr(before)
-
-
 async def test_kinds_of_change(project: Project) -> None:
     project.git("mv", "src/use.py", "src/moved.py")
     project.write("bin.dat", b"\0\1\2").write("new.txt", "new\n").write("empty", "")
@@ -109,35 +80,6 @@ async def test_kinds_of_change(project: Project) -> None:
 
 
 ODD = ("new\nline", "tab\there", "\U0001f600", 'quo"te', "sp ace", "-dash", "a b/ b/x", "back\\")
-
-
-async def test_odd_file_names_are_kept(project: Project) -> None:
-    for message in ("one", "two"):
-        for name in ODD:
-            project.write(name, f"{message} {name!r}\n")
-        project.commit(message)
-    for name in ODD:
-        (project.root / name).chmod(0o755)
-    project.commit("mode")
-    for text, status in (
-        ("diff:HEAD~1..HEAD", "mode changed"),
-        ("diff:HEAD~2..HEAD~1", "modified"),
-    ):
-        facts = await diff(project, text)
-        kinds = {fact.provenance["path"]: fact.provenance["status"] for fact in facts}  # type: ignore[index]
-        assert kinds == dict.fromkeys(ODD, status)
-        for fact in facts:
-            assert await diff(project, fact.source_ref) == [fact]
-            assert fact.reference.text.isprintable() and fact.source_ref.isprintable()
-
-
-async def test_content_that_looks_like_a_diff_stays_content(project: Project) -> None:
-    trap = "diff --git a/x b/x\n--- a/evil\n+++ b/evil\n@@ -1 +1 @@\n-rename from a\n+rename to b\n"
-    project.write("trap.txt", trap).commit("trap")
-    project.write("trap.txt", trap.replace("evil", "good")).commit("trap again")
-    for text in ("diff:HEAD~1..HEAD", "diff:HEAD~2..HEAD~1"):
-        (fact,) = await diff(project, text)
-        assert fact.provenance is not None and fact.provenance["path"] == "trap.txt"
 
 
 async def test_terminal_escapes_reach_no_single_line(project: Project) -> None:
@@ -174,17 +116,6 @@ async def test_unknown_revisions_are_named(project: Project) -> None:
                 await act(item, ProjectSnapshot.at(project.root))
 
 
-async def test_a_range_with_nothing_in_it_says_so(project: Project) -> None:
-    ground = ProjectSnapshot.at(project.root)
-    for text in ("diff:HEAD..HEAD", "diff:HEAD~1..HEAD in *.nothing"):
-        for act in (DiffSource().preview, DiffSource().fetch):
-            with pytest.raises(SourceFailed, match="nothing changed"):
-                await act(parse_item(text), ground)
-    for act in (LogSource().preview, LogSource().fetch):
-        with pytest.raises(SourceFailed, match="no commits"):
-            await act(parse_item("log:HEAD..HEAD"), ground)
-
-
 async def test_repositories_without_commits_and_none_at_all(tmp_path: Path) -> None:
     empty = Project(tmp_path / "empty").git_init().write("a.py", "x = 1\n")
     plain = Project(tmp_path / "plain").write("a.py", "x = 1\n")
@@ -212,18 +143,9 @@ async def test_commits_are_told_in_full(project: Project) -> None:
 
 async def test_long_logs_are_bounded_and_counted(project: Project) -> None:
     for number in range(52):
-        project.commit(f"commit {number}")
+        project.git("commit", "-q", "--allow-empty", "-m", f"commit {number}")
     fact = await log(project, "log:main")
     assert fact.full.text.count("\ndate ") == 50
     assert fact.full.text.endswith("… 4 older commits")
     preview = await LogSource().preview(parse_item("log:main"), ProjectSnapshot.at(project.root))
     assert preview.note == "54 commits, the newest 50 shown"
-
-
-async def test_branch_names_that_are_hostile_or_foreign(project: Project) -> None:
-    project.git("branch", "naïve/ünïcode")
-    assert await log(project, "log:naïve/ünïcode")
-    project.git("update-ref", "refs/heads/-p", "HEAD")
-    with pytest.raises(SourceFailed, match="names no commit"):
-        await LogSource().fetch(ScopeItem("log", "--output=x"), ProjectSnapshot.at(project.root))
-    assert not (project.root / "x").exists()

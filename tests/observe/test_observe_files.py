@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from observe_world import Project
 
-from cockpit.access.confined_paths import PathRefused
 from cockpit.core.errors import CockpitError
 from cockpit.observe.project_files import MAX_FILE_BYTES
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
@@ -57,13 +56,6 @@ async def test_lines_are_cut_out_and_bounded(project: Project) -> None:
         await read(project, "file:src/use.py:7-9")
 
 
-async def test_lines_are_counted_as_git_and_editors_do(project: Project) -> None:
-    project.write("odd.txt", "one\x0cstill one\u2028still one\x85\r\ntwo\rstill two\nthree")
-    fact = await read(project, "file:odd.txt:2-2")
-    assert fact.full.text == "two\rstill two\n"
-    assert fact.provenance is not None and fact.provenance["total_lines"] == 3
-
-
 async def test_the_reviewed_revision_is_read_not_the_disk(project: Project) -> None:
     first = project.git("rev-parse", "HEAD~1").strip()
     project.write("src/app.py", "changed on disk\n").write("new.py", "new\n")
@@ -74,14 +66,6 @@ async def test_the_reviewed_revision_is_read_not_the_disk(project: Project) -> N
         await read(project, "file:new.py", project.head)
     assert "new.py" in await tree(project, "tree:.")
     assert "new.py" not in await tree(project, "tree:.", project.head)
-
-
-async def test_a_deleted_file_is_still_there_at_the_revision(project: Project) -> None:
-    (project.root / "src" / "use.py").unlink()
-    assert "def main" in (await read(project, "file:src/use.py", project.head)).full.text
-    assert "src/use.py" not in await tree(project, "tree:src")
-    with pytest.raises(PathRefused, match="there is no file"):
-        await read(project, "file:src/use.py")
 
 
 async def test_levels_hold_no_more_than_was_granted(project: Project) -> None:

@@ -142,17 +142,6 @@ async def test_a_diff_too_large_gives_nothing_at_all(project: Project, github: P
         await pr(project)
 
 
-async def test_strange_answers_do_not_break_it(project: Project, github: Path) -> None:
-    diff = {"words": ["pr", "diff"], "stdout": ""}
-    for printed in ("", "not json", "[]", "null"):
-        answer(github, {"words": ["pr", "view"], "stdout": printed}, diff)
-        with pytest.raises(GhFailed, match="no JSON"):
-            await pr(project)
-    odd = '{"files": 3, "author": 4}'
-    answer(github, {"words": ["pr", "view"], "stdout": odd}, diff)
-    assert (await pr(project))[0].full.text.startswith("Pull request 24")
-
-
 async def test_without_gh_it_says_how_to_get_it(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

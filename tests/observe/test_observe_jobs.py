@@ -18,7 +18,6 @@ from store.store_world import begin
 from cockpit.observe.minhash_sketch import sketch_text
 from cockpit.store.context import facts, observation_jobs
 from cockpit.store.context.facts import Fact, Level, ObservingWave, SessionFact
-from cockpit.store.context.ingest_facts import JOB_PLACES
 from cockpit.store.context.observation_jobs import JobResult, JobRow
 from cockpit.store.db.database import Store
 from cockpit.store.journal.details.detail import detail_body
@@ -123,35 +122,7 @@ def test_a_fact_seen_again_in_a_later_wave_is_linked_and_not_stored_twice() -> N
         assert run.summary()["done"] == 2 and stored is not None
 
 
-def test_the_first_facts_of_the_plan_stay_when_there_are_too_many() -> None:
-    count, words = "SELECT count(*) FROM observed_facts", {"fact_cap": "past the cap"}
-    answers = []
-    for order in ((0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)):
-        with running() as run:
-            todo = run.plan(4)
-            for at in order:
-                found = [made(f"{at}.{n}") for n in range(3)]
-                run.end(JobResult(todo[at], "done", found), most=5)
-            run.close(most=5)
-            stored = [(fact.source_ref, fact.position) for fact in run.linked()]
-            assert stored == [
-                *((f"file:0.{n}", JOB_PLACES + n) for n in range(3)),
-                *((f"file:1.{n}", 2 * JOB_PLACES + n) for n in range(2)),
-            ]
-            assert run.summary()["refused"] == {"fact_cap": 7}
-            assert run.store.read_now(lambda c: c.execute(count).fetchone()) == (5,)
-            answers.append(
-                run.store.read_now(
-                    lambda c: observation_jobs.summarize_items(c, run.look, "q-1", words)
-                )
-            )
-    assert answers[0] == answers[1] == answers[2]
-    assert [(item["facts"], item["error"]) for item in answers[0]] == [
-        (3, ""), (2, "1 facts: past the cap"), *[(0, "3 facts: past the cap")] * 2,
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
 def test_what_is_granted_again_is_lifted_and_past_the_cap_stays_as_it_was(
     order: tuple[int, ...],
 ) -> None:
@@ -189,33 +160,6 @@ def test_near_duplicates_share_a_cluster_and_the_past_does_not_change() -> None:
         run.find([made("copy of a", near)])
         a, b, copy = run.linked()
         assert copy.cluster == a.cluster == first.cluster and b == other and a == first
-
-
-def test_the_summary_counts_by_source_status_and_reason() -> None:
-    with running() as run:
-        rows = [
-            JobRow(1, "q-1", "file", "file:a", "file:a"),
-            JobRow(2, "q-1", "search", "search:x", "search:x"),
-            JobRow(3, "q-1", "file", "file:*", "file:b", "refused", "job_cap", 12),
-        ]
-        todo = run.store.write_now(lambda tx: observation_jobs.plan(tx, run.look.wave_id, rows))
-        assert len(todo) == 2
-        run.end(
-            JobResult(todo[0], "done", [made("a")], latency_ms=5),
-            JobResult(todo[1], "timed_out", reason="too long", latency_ms=2_000),
-        )
-        run.close()
-        assert run.summary() == {
-            "planned": 2,
-            "done": 1,
-            "failed": 0,
-            "timed_out": 1,
-            "refused": {"job_cap": 12},
-            "sources": {"file": {"done": 1, "refused": 12}, "search": {"timed_out": 1}},
-            "latency_ms": {"p50": 5, "p95": 2_000, "max": 2_000},
-            "latency_buckets": {"5": 1, "2500": 1},
-            "latency_sum_ms": 2_005,
-        }
 
 
 def test_no_secret_comes_in_with_a_job_and_no_text_breaks_it() -> None:

@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cockpit.observe.job_planner import (
-    JOB_CAP,
-    REASON_TEXTS,
     REFRESH,
-    SOURCE_DISABLED,
-    SOURCE_QUOTA,
     Candidate,
     plan_jobs,
 )
@@ -51,30 +47,6 @@ def test_jobs_run_by_the_priority_of_their_rule_and_then_as_they_were_named() ->
     assert [row.position for row in rows] == [1, 2, 3, 4]
     rules = [rule("file", 3_000, prefix="file:a")]
     assert items(plan_jobs(wanted, rules, max_jobs=10))[0] == "file:a.py"
-
-
-def test_a_source_that_is_switched_off_is_refused_and_one_without_a_rule_is_not() -> None:
-    rules = [rule("file", enabled=False), rule("file", 2_000, enabled=False), rule("tree")]
-    rows = plan_jobs([named("file:a.py"), named("tree:."), named("log:HEAD")], rules, max_jobs=10)
-    assert items(rows) == ["tree:.", "log:HEAD"]
-    assert [(row.item, row.reason) for row in rows if row.status == "refused"] == [
-        ("file:a.py", SOURCE_DISABLED)
-    ]
-    one_left = [*rules, rule("file", 500)]
-    assert "file:a.py" in items(plan_jobs([named("file:a.py")], one_left, max_jobs=10))
-
-
-def test_what_is_past_a_quota_or_the_cap_is_one_row_with_its_count_and_reason() -> None:
-    searches = [named(f"search:x{n}") for n in range(5)]
-    files = [named(f"file:src/{n}.py", asked="file:src/*.py") for n in range(20)]
-    rows = plan_jobs([*files, *searches], [], max_jobs=10, quotas={"search": 3})
-    assert len(items(rows)) == 10
-    assert [(r.approved_item, r.reason, r.jobs) for r in rows if r.status == "refused"] == [
-        ("search:x3", SOURCE_QUOTA, 1),
-        ("search:x4", SOURCE_QUOTA, 1),
-        ("file:src/*.py", JOB_CAP, 13),
-    ]
-    assert all(REASON_TEXTS[row.reason] for row in rows if row.reason)
 
 
 def test_one_request_reads_a_thing_once_and_each_request_has_its_own_answer() -> None:

@@ -15,7 +15,6 @@ from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem, parse_item
 from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.search import MAX_MATCHES, SearchSource
-from cockpit.observe.sources.search_process import find_matches
 from cockpit.observe.sources.symbol import SymbolSource
 from cockpit.observe.sources.text_search import search_text
 from cockpit.store.context.facts import Fact
@@ -107,8 +106,7 @@ async def test_links_out_are_never_searched(project: Project, tmp_path: Path) ->
 
 
 EXPRESSIONS = [
-    "load", r"def \w+\(", r"\bload\b", r"\d+$", "a.c", "(load|helper)", r"\s$", "é", "^$", "(?i)LOAD",
-    r"(?<=def )\w+", "[^a]b",
+    r"\bload\b", r"\d+$", "a.c", r"\s$", "é", "^$", "(?i)LOAD", r"(?<=def )\w+",
 ]  # fmt: skip
 
 
@@ -121,13 +119,6 @@ async def test_ripgrep_changes_nothing(project: Project) -> None:
     for regex in EXPRESSIONS:
         alone = await search_text(regex, ground, most=10_000)
         assert await search_text(regex, ground, most=10_000, many=10) == alone, regex
-
-
-def test_lines_are_matched_alone() -> None:
-    files = [("a", b"one\ntwo\r\n\nthree"), ("b", b"\0two")]
-    answer = find_matches(r"^two$|^$", files, 10)
-    assert answer == {"found": {"a": [(2, "two", 0), (3, "", 0)]}, "counts": {"a": 2}}
-    assert find_matches("o.t", files, 10) == {"found": {}, "counts": {}}
 
 
 MATCHES = (
@@ -175,14 +166,6 @@ async def test_definitions_come_with_their_code_and_uses(project: Project) -> No
     )
     assert "src/use.py:6: print(config.load" in fact.full.text
     assert fact.outline is None or fact.outline.tokens < fact.full.tokens
-
-
-@pytest.mark.parametrize("name", ["src.app.Config.load", "load"])
-async def test_methods_are_found_by_qualified_name(project: Project, name: str) -> None:
-    fact = await symbol(project, name)
-    assert fact.provenance is not None
-    assert fact.provenance["definitions"] == [["src/app.py", 9, 11]]
-    assert ["src/use.py", 6] in fact.provenance["references"]
 
 
 async def test_constants_decorators_and_nested_functions(project: Project) -> None:

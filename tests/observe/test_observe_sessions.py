@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from observe_loop import LONG, PATIENCE_S, looked, runtime_on, scenario, seen, when
+from observe_loop import PATIENCE_S, looked, runtime_on, scenario, seen, when
 from observe_world import Project
 
 from cockpit.access.principals import PERSON
@@ -22,14 +22,15 @@ from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
+from cockpit.loop.phases.run_observation_jobs import BATCH_JOBS
 from cockpit.loop.runtime_settings import ObserveLimits
 from cockpit.store.db.transaction import Tx
 
 pytestmark = pytest.mark.slow
 
 DRIVER = Path(__file__).with_name("observe_kill_driver.py")
-FILES = 250
-"""Some batches of jobs: see BATCH_JOBS."""
+FILES = BATCH_JOBS + 50
+"""Two batches of jobs."""
 
 HANGING_GH = f"""#!{sys.executable}
 import json, os, pathlib, signal, sys
@@ -183,20 +184,3 @@ async def test_a_source_that_is_switched_off_is_refused_with_its_reason(
     assert second.journal["observation.jobs"]["refused"] == {"source_disabled": 1}
     assert "search:load" not in second.held and "file:README.md" in second.held
     assert "switched this source off" in second.told()
-
-
-async def test_what_is_asked_for_again_comes_in_full(project: Project, tmp_path: Path) -> None:
-    """A packet left it out or shortened it; granted again, the next one has it whole."""
-    project.write("long.py", LONG)
-    for number in range(12):
-        project.write(f"other/o{number:02}.py", LONG.replace("reading", f"other_{number}"))
-    project.commit("long files")
-    others = [f"file:other/o{number:02}.py" for number in range(12)]
-    model = scenario(tmp_path, [*others, "file:long.py"], ["file:lo*.py"])
-    (_, second, third) = await looked(project.root, model, token_budget=20_000)
-    lost = "file:long.py" not in second.held or second.held["file:long.py"].level != "full"
-    assert lost, "the test needs a packet that has no room for it"
-    held = third.held["file:long.py"]
-    assert (held.level, held.pinned) == ("full", True)
-    fetched = third.journal["context.fetched"]
-    assert (fetched["facts"], fetched["new"]) == (1, 1)

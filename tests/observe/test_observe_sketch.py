@@ -75,12 +75,6 @@ def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
             firsts.append(number)
 
 
-def test_what_is_known_comes_first_and_no_sketch_joins_nothing() -> None:
-    one = sketch_text(TEXT)
-    assert find_first_duplicates([one], [sketch_text(changed(1)), 0, one]) == [one, 0, one]
-    assert find_first_duplicates([], [0, 0]) == [0, 0]
-
-
 def test_quality_takes_off_what_nobody_can_read() -> None:
     assert measure_quality(TEXT) == UTILITY_MAX == measure_quality("")
     assert measure_quality("x=1;" * 4_000) == LEAST

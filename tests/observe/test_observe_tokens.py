@@ -23,7 +23,6 @@ from cockpit.observe.count_tokens import (
     CL100K,
     O200K,
     count_again,
-    count_tokens,
 )
 
 pytestmark = pytest.mark.slow
@@ -69,19 +68,6 @@ def read_tokens(name: str) -> list[bytes]:
     return [base64.b64decode(line.split()[0]) for line in lines]
 
 
-@pytest.mark.parametrize("name", [O200K, CL100K])
-def test_the_mapped_vocabulary_is_the_published_one(name: str) -> None:
-    mapped = Vocabulary(name, VOCABULARIES)
-    tokens = read_tokens(name)
-    assert bytes(mapped.bytes) == b"".join(tokens)
-    assert mapped.bounds[-1] == len(mapped.bytes)
-    assert [mapped.bounds[rank + 1] - mapped.bounds[rank] for rank in range(len(tokens))] == [
-        len(token) for token in tokens
-    ]
-    rank_of = mapped._find_ranks()
-    assert [rank_of(token) for token in tokens] == list(range(len(tokens)))
-
-
 # The characters that decide where a text is cut into pieces, and some of each class of Unicode.
 ODD = (
     " \n\r\t\v'sSdTreVElL\u017f\u212a/019\0\1\2\3\x1c\x85\xa0\u3000\xe9\xc9\u4e2d\u01c5\u02b0\u0301\u0903"
@@ -113,14 +99,6 @@ def test_a_damaged_vocabulary_is_refused(tmp_path: Path) -> None:
     for name in (O200K, CL100K):
         with pytest.raises((OSError, ValueError)):
             Vocabulary(name, tmp_path)
-
-
-def test_long_runs_are_counted_in_pieces() -> None:
-    for piece in ("a", " ", "\u4e2d", "ab\n"):
-        text = piece * (100_000 // len(piece))
-        assert 0 < count_tokens(text) <= len(text)
-    lines = "word and word\n" * 20_000
-    assert count_tokens(lines) == 20_000 * count_tokens("word and word\n")
 
 
 def test_no_network_and_no_cache_is_needed() -> None:

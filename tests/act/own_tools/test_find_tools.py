@@ -115,16 +115,6 @@ def test_what_a_file_imports_from_its_folder_is_in_its_digest(tmp_path):
     assert list(deep.files) == ["helper.py", "mine.py", "other.py"]
 
 
-def test_a_package_beside_the_file_is_in_its_digest(tmp_path):
-    package = tmp_path / "tools" / "parts"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("from . import one\n")
-    (package / "one.py").write_text("from .two import X\n")
-    (package / "two.py").write_text("X = 1\n")
-    file = load(tmp_path, "from parts import one\n" + PLAIN)
-    assert list(file.files) == ["mine.py", "parts/__init__.py", "parts/one.py", "parts/two.py"]
-
-
 @pytest.mark.parametrize(
     ("source", "others", "problem"),
     [

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
 
-from cockpit.agents.acp.bounded_transport import MOST_REQUESTS, BoundedTransport
+from cockpit.agents.acp.bounded_transport import MOST_REQUESTS
 from cockpit.agents.acp.session_journal import MOST_ROWS
 from cockpit.agents.streams.stream_formats import LONGEST_TEXT
 
@@ -86,40 +85,3 @@ async def test_more_requests_than_can_wait_are_refused(acp: Acp) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert acp.pending() == []
-
-
-async def test_what_an_agent_sends_reaches_no_terminal_raw(
-    acp: Acp, capfd: pytest.CaptureFixture[str]
-) -> None:
-    await acp.run("garbage")
-    acp.switch(dies="session/prompt")
-    await acp.run("answer")
-    written = capfd.readouterr()
-    assert "\x1b" not in written.out + written.err
-    assert "Traceback" not in written.err and "sk-ant" not in written.err
-
-
-async def test_an_agent_that_is_not_read_is_stopped_by_its_pipe() -> None:
-    """Without back-pressure all messages would be in memory before the first was worked through."""
-    stream = asyncio.StreamReader(limit=1 << 16)
-    seen: list[int] = []
-    release = asyncio.Event()
-
-    async def on_update(_: object) -> None:
-        seen.append(1)
-        await release.wait()
-
-    async def on_odd(_: str) -> None:
-        raise AssertionError
-
-    line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"update": {}}})
-    stream.feed_data(f"{line}\n".encode() * 50)
-    transport = BoundedTransport(stream, None, on_update, on_odd)  # type: ignore[arg-type]
-    reading = asyncio.ensure_future(transport.receive())
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert len(seen) == 1
-    release.set()
-    stream.feed_eof()
-    assert await reading is None
-    assert len(seen) == 50

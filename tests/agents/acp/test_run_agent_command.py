@@ -50,25 +50,6 @@ def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project)
     assert "You said: the third" in by_id
 
 
-def test_a_second_agent_gets_a_worktree_of_its_own(
-    project: Project, start: Callable[..., Watched]
-) -> None:
-    first = start("run", "--agent", "mine", "command touch here.txt")
-    first.until("proposal.created")
-    second = start("run", "--agent", "mine", "command touch there.txt")
-    second.until("proposal.created")
-    waiting = project.json("proposals", "list", "--json")
-    assert len(waiting) == 2
-    for row in waiting:
-        project.run("proposals", "approve", row["proposal_id"])
-    assert (first.end(), second.end()) == (0, 0)
-    assert (project.root / "here.txt").exists()
-    assert not (project.root / "there.txt").exists()
-    (worktree,) = project.json("worktrees", "list", "--json")
-    assert (Path(worktree["path"]) / "there.txt").exists()
-    assert worktree["branch"].startswith("cockpit/mine-")
-
-
 def test_the_change_of_a_worktree_is_decided_from_the_command_line(project: Project) -> None:
     project.run("run", "--agent", "mine", "--worktree", "do echo one > one.txt")
     (waits,) = project.json("proposals", "list", "--json")

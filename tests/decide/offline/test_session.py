@@ -203,10 +203,7 @@ ASKED = ["symbol:load", "file:src/app.py", r"search:\b(?:load|tidy)\b in *test*"
         ("less, please", ASKED[:1]),
         ("only src/app.py", ASKED[1:2]),
         ("without the tests", ASKED[:2]),
-        ("skip the callers", ASKED[1:]),
-        ("only src/user.py", ["file:src/user.py"]),
         ("also src/user.py", [*ASKED, "file:src/user.py"]),
-        ("as it was", ASKED),
         ("fine, ok", None),
     ],
 )
@@ -248,10 +245,7 @@ async def test_without_its_request_it_goes_by_the_diff_and_says_so(how: str, rep
     ("words", "told", "there", "gone"),
     [
         ("drop the nits", "dropped the nits", "Left out at the reviewer's wish.", "meant to stay"),
-        ("softer please", "softened the wording", "Could you look at this? ", "must change"),
         ("comment instead", "“comment”", "**Comment**, at the reviewer's wish.", "**Request"),
-        ("approve it", "“approve”", "**Approve**, at the reviewer's wish.", "**Request"),
-        ("shorter", "shortened it", "**Request changes.**", "(+2 −1)"),
         ("ignore src/user.py", "`src/user.py`", "**Approve.**", "src/user.py"),
         ("add: is @bob fine with this?", "added your words", "- is `@bob` fine", " @bob"),
     ],

@@ -83,19 +83,6 @@ def test_one_outlier_moves_the_likely_value_no_further_than_a_neighbour(usual, c
     assert with_one.waves.high <= max(PRIOR.waves[2], MOST_ABOVE_MEDIAN * (usual + 3))
 
 
-def test_without_history_it_is_the_shipped_default_and_says_so():
-    estimate = estimate_task([], PRIOR, PRIOR.size)
-    assert (estimate.waves.low, estimate.waves.likely, estimate.waves.high) == PRIOR.waves
-    assert (estimate.basis, estimate.history, estimate.cost_usd) == ("defaults", 0, None)
-
-
-def test_history_replaces_the_default():
-    past = [PastTask(30, 900_000, SIZE)] * 20
-    estimate = estimate_task(past, PRIOR, SIZE, usd_a_token=1e-6)
-    assert (estimate.basis, estimate.waves) == ("history", Span(30, 30, 30))
-    assert estimate.cost_usd == Span(*(pytest.approx(0.9),) * 3)
-
-
 @settings(max_examples=examples(15), deadline=None)
 @given(
     st.lists(past_task, max_size=40),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -105,7 +104,6 @@ def test_nobody_decides_in_time(at_desk, clock):
     ("verdict", "status", "versions"),
     [
         ("approved", "approved", [1, 2]),
-        ("rejected", "rejected", [1]),
         ("discussed", "rejected", [1]),
     ],
 )
@@ -327,25 +325,6 @@ def race(desk: Desk, *verbs: str, proposal: str = "") -> list[str]:
 
     with ThreadPoolExecutor(len(verbs)) as pool:
         return list(pool.map(act, verbs))
-
-
-def test_one_of_many_decides(desk):
-    made = desk.propose(desk.payload())
-    codes = race(desk, *("approved", "rejected", "approved", "rejected"), proposal=made.proposal_id)
-    assert Counter(codes)["already_decided"] == 3
-    (first,) = [code for code in codes if code != "already_decided"]
-    kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
-    shown = desk.store.read_now(lambda c: proposals.load(c, made.proposal_id))
-    assert kept.status == shown.status == first
-    assert desk.versions() == ([1, 2] if first == "approved" else [1])
-    assert desk.store.read_now(verify_chain.verify).ok
-
-
-def test_waves_that_begin_at_once_are_each_counted(desk):
-    desk.decide(desk.propose(desk.payload(effective_waves=3)).proposal_id)
-    assert Counter(race(desk, *["begin"] * 5)) == {"2": 3, "3": 2}
-    assert desk.versions() == [1, 2, 3]
-    assert desk.actions()[-1] == "orientation.profile.reverted"
 
 
 def test_a_temporary_change_ends_once_however_it_ends(desk):

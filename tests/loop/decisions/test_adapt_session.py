@@ -66,22 +66,10 @@ async def test_the_agent_is_told_why_not(project, tmp_path, code):
     assert [(one.status, one.rejection_code) for one in changes] == [("rejected", code)]
 
 
-async def test_a_call_that_cannot_be_read_changes_nothing(project, tmp_path):
-    raw = '{"base_profile_version": 1, "effective_waves": NaN, "reason": "x"}'
-    versions, changes = await ended(
-        project,
-        tmp_path,
-        f"[[turn]]\n[[turn.call]]\nname = '{PROPOSE}'\nraw_arguments = '{raw}'\n",
-        "Not understood",
-    )
-    assert (len(versions), changes) == (1, [])
-
-
 @pytest.mark.parametrize(
     ("verdict", "told", "versions"),
     [
         ("approve", "Approved by main", [1, 2]),
-        ("reject", "Rejected by person", [1]),
         ("discuss", "The user said: because", [1]),
     ],
 )

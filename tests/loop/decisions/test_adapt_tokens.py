@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import stat
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from cockpit.access import capability_tokens, token_scopes
 from cockpit.access.principals import PERSON, Caller, NamespaceInvalid, agent, check_namespace
 from cockpit.core.errors import IllegalTransition, NotFound
-from cockpit.store.db.database import Store
 
 
 def issued(desk, namespace="ci", scopes=(token_scopes.PROPOSE,), by=PERSON, expires_s=None):
@@ -113,22 +111,6 @@ def test_the_root_token_is_made_once_and_for_its_owner_alone(at_desk, tmp_path):
     assert desk.store.write_now(lambda tx: capability_tokens.ensure_root(tx, tmp_path)) is None
     assert not path.exists()
     assert len(listed_caps(desk)) == 1
-
-
-def test_two_first_starts_at_once_make_one_root_token(tmp_path):
-    def start(_):
-        with Store.open(tmp_path / "cockpit.db") as store:
-            return store.write_now(lambda tx: capability_tokens.ensure_root(tx, tmp_path))
-
-    with ThreadPoolExecutor(4) as pool:
-        made = [path for path in pool.map(start, range(4)) if path is not None]
-    assert made == [tmp_path / capability_tokens.ROOT_FILE]
-    with Store.open(tmp_path / "cockpit.db") as store:
-        secret = made[0].read_text().strip()
-        found = store.write_now(
-            lambda tx: capability_tokens.caller(tx.connection, secret, tx.now())
-        )
-        assert found.namespace == "main"
 
 
 @pytest.mark.parametrize(

@@ -377,12 +377,3 @@ async def test_an_answer_that_is_not_the_json_asked_for(gh, repo):
         gh.answer(VIEW, out)
         with pytest.raises(OpeningFailed, match="other than the JSON"):
             await start_pr(repo)
-
-
-async def test_gh_that_is_not_installed(tmp_path, repo, monkeypatch):
-    only_git = tmp_path / "only-git"
-    only_git.mkdir()
-    (only_git / "git").symlink_to(str(shutil.which("git")))
-    monkeypatch.setenv("PATH", str(only_git))
-    with pytest.raises(OpeningFailed, match="gh, GitHub's command line, is not installed"):
-        await start_pr(repo)

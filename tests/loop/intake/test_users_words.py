@@ -40,27 +40,18 @@ async def start(words: str, repo: Repo) -> Opening:
     return await opening(task, TYPES[task.task_type], Ground(repo.root))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+async def test_what_the_user_says_beside_the_target_is_in_the_first_message(repo: Repo) -> None:
+    own = [kind for kind in TYPES.values() if not kind.needs_target and kind.name not in ON_GITHUB]
+    for words in (
         "review topic and look at the NONCE",
         "review main..topic, the NONCE above all",
         "/review-pr topic the NONCE",
         "review main...topic\n\nMind the NONCE.",
         "review this branch\nMind the NONCE.",
-        *(
-            f"{kind.command} the NONCE"
-            for kind in TYPES.values()
-            if not kind.needs_target and kind.name not in ON_GITHUB
-        ),
+        *(f"{kind.command} the NONCE" for kind in own),
         "Why does the NONCE fail?",
-        "fix the NONCE",
-    ],
-)
-async def test_what_the_user_says_beside_the_target_is_in_the_first_message(
-    repo: Repo, words: str
-) -> None:
-    assert "NONCE" in (await start(words, repo)).text
+    ):
+        assert "NONCE" in (await start(words, repo)).text, words
 
 
 async def test_a_bare_target_adds_nothing_to_the_template(repo: Repo) -> None:

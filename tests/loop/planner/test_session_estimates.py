@@ -8,13 +8,18 @@ from typing import Any
 import pytest
 from loop.scenario import ask, finish
 
+from cockpit.backlog.service import create_task
 from cockpit.chains.report.measures import measure_chains
+from cockpit.loop.planner.estimate_scope import estimate_scope
 from cockpit.loop.planner.read_session_estimate import read_session_estimate
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.views.estimate_text import body_text
 from cockpit.loop.views.session_report import session_text
+from cockpit.store.backlog import dependencies
+from cockpit.store.backlog.queue_scope import Scope
 from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
 
@@ -108,3 +113,26 @@ async def test_it_is_revised_where_the_range_is_passed_and_never_below_what_was_
         assert likely == sorted(likely)
         assert "only longer past tasks count" in revised[0].why or "expected" in revised[0].why
         assert len(revised) < 20, "a revision that changes little is not stored"
+
+
+def test_a_backlog_is_estimated_with_its_dependencies(tmp_path):
+    def fill(tx: Tx) -> None:
+        for number in range(1, 31):
+            create_task(tx, f"Task {number}", by="person")
+            if number % 5 == 0:
+                dependencies.add(tx, f"T-{number}", f"T-{number - 1}", "blocks", by="person")
+
+    with Store.open(tmp_path / "cockpit.db") as store:
+        store.write_now(fill)
+        scope = store.read_now(
+            lambda c: estimate_scope(c, Scope(), tmp_path, "anthropic:claude", None)
+        )
+        assert (len(scope.tasks), scope.blocked, scope.left_out) == (30, 0, 0)
+        one, many = scope.elapsed_ms(1), scope.elapsed_ms(8)
+        assert many.likely < one.likely == pytest.approx(scope.total.work_ms.likely)
+        assert scope.total.cost_usd is None
+        named = store.read_now(
+            lambda c: estimate_scope(c, Scope(), tmp_path, "anthropic:claude", 1e-6, named=["T-7"])
+        )
+        assert [each.task.task_id for each in named.tasks] == ["T-7"]
+        assert named.total.cost_usd is not None

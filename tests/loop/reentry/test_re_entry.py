@@ -182,3 +182,21 @@ async def test_a_line_goes_back_three_times_at_most_and_ends_with_its_reason(
         assert [each.times for each in held[:3]] == [1, 2, 3]
         assert max(each.times for each in held) == 3
         assert len({each.root for each in held[:3]}) == 1
+
+
+async def test_what_the_user_does_not_want_read_is_not_asked_for_again(opened, script, project):
+    scenario = (
+        edits("wave = 1", "a - b")
+        + resumes('contains = ["not this file"]', "1.1")
+        + finish('contains = ["you would write blind"]')
+    )
+    before = (project / "calc.py").read_text()
+    async with (
+        opened() as runtime,
+        running(runtime, script(scenario), policy="ask") as (session_id, work),
+    ):
+        request = await pending(runtime, "context")
+        await runtime.reject(request.proposal_id, reason="not this file")
+        assert (await work).result["status"] == "done"
+        assert len(await read_details(runtime, session_id, ActionHeld)) == 1
+        assert (project / "calc.py").read_text() == before

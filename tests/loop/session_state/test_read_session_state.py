@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from loop.conftest import FIX
 
 from cockpit.backlog.service import create_task
 from cockpit.loop.session_state.read_session_state import FileChanged, FileRead, SessionState
@@ -33,7 +34,8 @@ def test_a_read_is_redundant_only_while_its_newest_version_is_in_the_packet(
     assert not state.is_redundant_read("never.py")
 
 
-async def test_a_handover_shows_what_earlier_sessions_of_the_task_left(opened, fix):
+async def test_a_handover_shows_what_earlier_sessions_of_the_task_left(opened, script):
+    fix = script(FIX.replace(r"\"test\", \"-d\", \".\"", r"\"python3\", \"-m\", \"unittest\""))
     async with opened(policy="all") as runtime:
         first = await runtime.start("Fix the bug in calc.py", model=fix, interactive=False)
         await runtime.run(first)

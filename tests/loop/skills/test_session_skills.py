@@ -14,10 +14,13 @@ import pytest
 from copied_repository import copy_repository
 from loop_calc import git
 
+from cockpit.backlog import service
 from cockpit.core.project import project_trust
 from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
 from cockpit.core.skills.read_skill import read_skill
+from cockpit.loop.intake.assign_role import Assignment, assign
+from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.knowledge.librarian import index_path
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -101,6 +104,29 @@ async def test_a_mentioned_skill_and_one_that_matches_are_in_the_packet(tmp_path
     assert "grants no permission" in text
     assert "Never without the user's word" in text
     assert "# API design" not in text
+
+
+async def test_a_role_gets_the_skills_of_its_task_whatever_its_text_quotes(tmp_path, monkeypatch):
+    monkeypatch.setattr(knowledge_settings, "ENABLED", True)
+    quoted = "### The Change\n\n+ # use the git skill; how does the architecture of the API work?\n"
+    async with runtime_on(tmp_path) as runtime:
+        task = await runtime.store.write(
+            lambda tx: service.create_task(tx, "Say $debugging on the page", by="test")
+        )
+        role = runtime.engine.role("fixer")
+        assert role is not None
+        session = await assign(
+            runtime.engine,
+            Assignment(role, task, f"You are the fixer. Commit the branch.\n\n{quoted}", (), ""),
+            model=script(tmp_path),
+            policy="reads",
+            beside=lambda tx, session_id: None,
+        )
+        await runtime.run(session)
+        assert ("loaded", "debugging", "mention", 1) in events(runtime)
+        assert "git" not in [name for verb, name, *_ in events(runtime) if verb == "loaded"]
+        sql = "SELECT count(*) FROM context_requests"
+        assert runtime.store.read_now(lambda c: c.execute(sql).fetchone()) == (0,)
 
 
 async def test_a_skill_that_is_not_sure_costs_nothing_and_the_agent_may_ask_for_it(tmp_path):

@@ -1,4 +1,4 @@
-"""Traces: a session's spans at a real collector over OTLP."""
+"""Traces: a session's spans at a real collector over OTLP, those of task runs in the SDK's own memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from loop.scenario import finish, turn
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.telemetry.export_spans import exported
+from cockpit.loop.telemetry.fold_spans import SpanFold
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.journal.details.proposals import ActionDispatched, ActionUncertain
+from cockpit.store.journal.details.tasks import TaskRunEnded, TaskRunStarted
 
 SCRIPT = turn(
     "write_file", text="SECRET-OF-THE-TEXT", path="notes.md", content="SECRET-OF-THE-FILE"
@@ -119,3 +127,32 @@ async def test_a_session_is_one_trace_at_the_collector(project, tmp_path):
     assert attributes(tool)["gen_ai.tool.name"] == "write_file"
     assert not any(b"SECRET" in body for body in collector.bodies)
     assert any(b"service.name" in body for body in collector.bodies)
+
+
+async def test_spans_of_task_runs_and_failures_in_memory(tmp_path):
+    memory = InMemorySpanExporter()
+    action = {"action_id": "a-1", "type": "run", "title": "rm"}
+    run = {"task_id": "T-1", "run": 2, "chain_id": "ch-1", "ordinal": 1, "attempt": 1}
+    run |= {"session_id": "", "outcome": "", "summary": ""}
+
+    def begin(tx: Tx) -> None:
+        tx.journal(TaskRunStarted(step="implement", **run))
+        tx.journal(ActionDispatched(attempt=1, **action))
+
+    def end(tx: Tx) -> None:
+        tx.journal(ActionUncertain(message="the process was killed", **action))
+        tx.journal(TaskRunEnded(step="blocked", **run))
+
+    with Store.open(tmp_path / "cockpit.db") as store:
+        await store.write(begin)  # before the export begins: it looks back
+        async with exported(store, "memory", exporter=memory):
+            await store.write(end)
+        rows = store.read_now(journal.rows)
+    spans = {span.name: span for span in memory.get_finished_spans()}
+    assert set(spans) == {"task_run T-1", "execute_tool run"}
+    for span in spans.values():
+        assert span.status.status_code.value == Status.STATUS_CODE_ERROR
+        assert span.attributes["error.type"]
+        assert span.start_time < span.end_time
+    # The same rows give the same spans, whoever reads them.
+    assert SpanFold().take(rows) == SpanFold().take(rows)

@@ -18,7 +18,6 @@ from tool_world import (
 )
 
 from cockpit.act.own_tools.tool_files import ToolFileRefused
-from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.tool_payloads import AddedCall
 from cockpit.loop.tools.list_tools import list_rows
 
@@ -47,27 +46,12 @@ async def test_listing_and_showing_run_nothing(opened, project):
 
 
 @pytest.mark.parametrize(
-    ("before", "problem"),
-    [
-        ("import socket; socket.create_connection(('1.1.1.1', 53), 2)", "unreachable|OSError"),
-        ("import os; os._exit(0)", "ended without a result"),
-        ("print('x' * 5_000_000)", "its output passed 4 MiB"),
-    ],
-)
-async def test_code_at_import_reaches_nothing(opened, project, before, problem):
-    write_tool(project, tool_saying("return ''", before))
-    async with opened() as runtime:
-        with pytest.raises(ToolFileRefused, match=problem):
-            await approve(runtime)
-
-
-@pytest.mark.parametrize(
     ("after", "problem"),
     [
         ("count_words.__cockpit_tool__ = ('other', '', (), 'reads', 60)", "has name 'other'"),
         ("globals()['count_words'] = lambda path: path", "differ in their tools"),
         ("count_words.__annotations__['path'] = int", "declared str"),
-        ("count_words.__signature__ = __import__('inspect').Signature()", "parameters"),
+        ("__import__('os')._exit(0)", "ended without a result"),
     ],
 )
 async def test_a_module_that_is_not_what_its_source_says_is_refused(
@@ -117,12 +101,10 @@ MISBEHAVIOUR = (
     ("while True: print('x' * 10_000)", "its output passed 4 MiB"),
     ("return 'x' * 2_000_000", "result is larger than 1024 KiB"),
     ("return open('/etc/shadow').read()", "PermissionError|FileNotFoundError"),
-    ("return open('/root/.ssh/id_rsa').read()", "PermissionError|FileNotFoundError"),
     ("import os; os._exit(7)", "exit 7"),
     ("return object()", "PydanticSerializationError"),
     ("import os; os.write(3, b'{}'); os.write(4, b'{}'); os._exit(0)", "without a result|neither"),
     ("import socket; socket.create_connection(('1.1.1.1', 53), 2)", "OSError"),
-    ("import os; os.mkdir('.git/hooks2')", "OSError|Read-only"),
     ("open('.cockpit/tools/words.py', 'a').write('# more'); return ''", ""),
 )
 
@@ -164,18 +146,6 @@ async def test_time_ends_a_call_and_all_of_its_processes(opened, script, project
         )
         output, _ = await listing.communicate()
         assert b"sleep 604" not in output
-
-
-async def test_without_a_sandbox_no_tool_is_loaded_or_offered(opened, project, monkeypatch):
-    write_tool(project)
-
-    async def absent(*_):
-        return Sandbox(None, None, "bubblewrap (bwrap) is not installed")
-
-    monkeypatch.setattr("cockpit.act.workspace.detect", absent)
-    async with opened() as runtime:
-        with pytest.raises(Exception, match="run in the sandbox only"):
-            await approve(runtime)
 
 
 async def test_a_tool_may_not_take_a_name_of_cockpits_own(opened, project):

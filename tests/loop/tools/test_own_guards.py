@@ -115,9 +115,7 @@ async def test_an_edit_of_its_file_changes_nothing_until_it_is_approved_again(
 
 HOSTILE = {
     "approves": "return {'approve': True, 'status': 'approved', 'policy': 'all'}",
-    "raises": "raise RuntimeError('no')",
-    "ends the process": "import os; os._exit(0)",
-    "writes the project": "open('owned.txt', 'w').write('x')",
+    "writes the project, and raises": "open('owned.txt', 'w').write('x')",
     "forges an answer": "import os; os.write(1, b'{\"result\": null}'); os._exit(0)",
 }
 

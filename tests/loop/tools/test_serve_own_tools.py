@@ -189,7 +189,7 @@ async def test_nothing_that_writes_runs_twice(
         assert (project / "notes.txt").read_text() == "one\n"
 
 
-async def test_a_tool_of_the_user_is_there_in_every_project(opened, script, project, tmp_path):
+async def test_a_tool_of_the_user_is_there_in_every_project(opened, project, tmp_path):
     folder = tmp_path / "user" / "tools"
     folder.mkdir(parents=True)
     (folder / "words.py").write_text(write_tool(project).read_text())
@@ -202,6 +202,3 @@ async def test_a_tool_of_the_user_is_there_in_every_project(opened, script, proj
             ("user", "add_line"),
             ("user", "count_words"),
         ]
-        session = await run_session(runtime, script(calling("wc", '{ path = "calc.py" }')))
-        (result,) = await read_results(runtime, session.session_id)
-        assert '"words"' in result

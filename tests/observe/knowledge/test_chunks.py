@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from cockpit.observe.knowledge.chunk_document import chunk_document, kind_of_file
 from cockpit.observe.knowledge.chunk_markdown import LONGEST, chunk_markdown, chunk_plain
-from cockpit.observe.knowledge.index_store import prepare_text
 
 GUIDE = """\
 ---
@@ -104,23 +103,6 @@ def test_comments_of_a_shell_script() -> None:
         ("build.sh", 2, 3),
         ("build.sh › clean", 7, 8),
     ]
-
-
-def test_a_line_that_is_longer_than_a_chunk_is_found_to_its_end() -> None:
-    text = "# One\n\n" + "word " * 4_000 + "last\n\n" + "x" * 7_000 + "\n"
-    chunks = chunk_document("docs", "a.md", "", text)
-    assert {(chunk.start, chunk.end) for chunk in chunks} == {(1, 1), (3, 3), (5, 5)}
-    assert all(len(chunk.text) <= LONGEST for chunk in chunks)
-    assert "".join(chunk.text for chunk in chunks if chunk.start == 3) == "word " * 4_000 + "last"
-    assert "".join(chunk.text for chunk in chunks if chunk.start == 5) == "x" * 7_000
-
-
-@pytest.mark.parametrize(
-    ("text", "safe"),
-    [("a\r\nb", "a\nb"), ("# A\r\rb\r", "# A\n\nb\n"), ("a\rb\n", "a b\n"), ("", "")],
-)
-def test_every_way_to_end_a_line_is_one(text: str, safe: str) -> None:
-    assert prepare_text(text) == safe
 
 
 def test_kinds_of_files() -> None:
