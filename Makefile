@@ -28,7 +28,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CPU_TIME = $(BIN)/python .ci/cpu_time.py
 # Their bytecode is kept: compiling cockpit and the tests takes longer than collecting them.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(CPU_TIME) $(BIN)/pytest -n $(JOBS) --dist worksteal
+PYTEST = $(CPU_TIME) $(BIN)/pytest -n $(JOBS) --dist worksteal
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
