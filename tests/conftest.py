@@ -24,8 +24,10 @@ hypothesis.settings.load_profile("at any load")
 
 # Programs of tests that ask for python3 get the one that runs the tests.
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-# Processes of tests run in projects whose status is compared.
+# Processes of tests run in projects whose status is compared. This one keeps what it compiles: to rewrite the
+# assertions of all tests takes longer than to load them.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+sys.dont_write_bytecode = False
 
 # Before anything can open a store: no test may use the state folder of the user who runs it.
 state_for_tests.install()
