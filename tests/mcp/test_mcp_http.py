@@ -172,7 +172,7 @@ async def test_a_session_belongs_to_the_token_that_began_it(project: Project, ad
 
 def test_options_that_mean_nothing_are_refused(project: Project) -> None:
     for words in (
-        *(("--http", "--port", "0", "--host", host) for host in ("0.0.0.0", "::", "203.0.113.7")),
+        ("--http", "--port", "0", "--host", "0.0.0.0"),
         ("--port", "1"),
         ("--http", "--token", "ckp_x"),
     ):
