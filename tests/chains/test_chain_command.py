@@ -116,10 +116,6 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     assert "3/3" in world.project.run("chain", "list").stdout
     path = world.project.run("chain", "report", "--path").stdout.strip()
     assert path.endswith(".cockpit/reports/chain-1-report.md")
-    world.project.run("tasks", "add", "Write part4", "--file", "part4.py")
-    said = world.project.run(*WORK, "--all", *world.model(world.scenario(4))).stderr
-    assert "Not merged into your branch yet: cockpit/ch-1." in said
-    assert world.statuses()["T-4"] == "done"
 
 
 def test_a_chain_is_drained_then_stopped_at_once_and_resumed(tmp_path: Path) -> None:

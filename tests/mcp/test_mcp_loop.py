@@ -113,6 +113,3 @@ def test_a_request_waits_for_the_user_and_brings_what_was_granted(project: Proje
     with Wire(project).greet() as wire:
         words = wire.refused("request_context", proposal_id=asked["proposal_id"], wait_s=0)
         assert "not a proposal of agent/other" in words
-    project.extra["COCKPIT_TOKEN"] = project.token("agent/reader", "orientation.read")
-    with Wire(project).greet() as wire:
-        assert "orientation.propose" in wire.refused("request_context", **QUESTION)

@@ -303,7 +303,7 @@ def test_a_restoration_killed_at_any_step_leaves_the_old_or_the_restored_state(
     code, steps = run_until("restore", place, target, 0)
     assert code == 0
     seen = set()
-    for step in spread(int(steps), examples(4)):
+    for step in spread(int(steps), examples(3)):
         change(place)
         old = state_now(place)
         code, _ = run_until("restore", place, target, step)
