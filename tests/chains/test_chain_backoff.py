@@ -35,6 +35,8 @@ from cockpit.store.chains.retry_delays import (
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 
 
@@ -123,7 +125,6 @@ CRASHES = RunnerSettings("small", (sys.executable, "-c", "raise SystemExit(7)"))
 """An external agent that ends without a word."""
 
 
-@pytest.mark.slow
 async def test_an_agent_that_crashes_waits_before_it_starts_again(tmp_path: Path) -> None:
     world = World.made(tmp_path)
     world.store.close()

@@ -24,6 +24,8 @@ from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.tasks.git import WorktreeError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:

@@ -18,6 +18,8 @@ from cockpit.core.errors import CockpitError
 from cockpit.decide.model import ModelError
 from cockpit.library.omni_loop import LoopBusy
 
+pytestmark = pytest.mark.slow
+
 TASK = "Fix the bug in calc.py"
 
 

@@ -126,6 +126,7 @@ def test_every_path_can_be_written(path: str, lines: tuple[int, int] | None, lev
     assert str(item).isprintable()
 
 
+@pytest.mark.slow
 @pytest.mark.search
 @settings(max_examples=examples(80))
 @given(texts, levels)

@@ -21,6 +21,8 @@ from cockpit.store.db.migrate import KEPT_BACKUPS, Migration
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 
+pytestmark = pytest.mark.slow
+
 EXTRA = Migration("9000_more", "CREATE TABLE more(a);\n", "c" * 64)
 
 

@@ -18,6 +18,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
 
+pytestmark = pytest.mark.slow
+
 LOOK = ask("file:calc.py", text="Looking.")
 
 

@@ -10,6 +10,8 @@ from cockpit.access.token_scopes import NotAllowed
 from cockpit.loop.trust.short_card import MOST_CHARACTERS, MOST_LINES, _is_short
 from cockpit.store.journal.details.trust import TrustAccepted, TrustSuspended, TrustUsed
 
+pytestmark = pytest.mark.slow
+
 
 def read_tests(trust: TrustWorld):
     return lambda session_id, number: trust.read(session_id, f"file:tests/test_{number}.py")
