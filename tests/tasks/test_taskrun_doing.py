@@ -6,12 +6,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from outside_fences import outside_fences
 from tasks.taskrun_world import (
     AT_ONCE,
     BRANCH,
     NOTES,
     PASSES,
+    QUICK,
     SOURCE,
     World,
     edit,
@@ -101,12 +103,12 @@ async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: Worl
         + PASSES
     )
     task_id = world.task()
-    ended = await world.do(scenario, task_id, work=WorkSettings(max_test_retries=2))
+    ended = await world.do(scenario, task_id, work=replace(QUICK, max_test_retries=2))
     assert ended.status == "blocked"
     assert [step for step, _ in world.steps(task_id)].count("fix") == 2
     assert "after 2 tries" in ended.reason
     assert world.handoff(task_id).status == "FAIL"
-    assert "test_add" in (world.handoff(task_id).full_details or "")
+    assert "grep -Eq" in (world.handoff(task_id).full_details or "")
     assert world.read(task_id).blocker == ended.reason
     tree = world.tree(task_id)
     assert tree.status == "kept"
@@ -198,7 +200,7 @@ async def test_a_fixer_cannot_write_delete_or_commandeer_a_test(world: World) ->
         + PASSES
     )
     task_id = world.task()
-    world.work = type(world.work)(max_test_retries=1)
+    world.work = replace(QUICK, max_test_retries=1)
     ended = await world.do(scenario, task_id)
     assert ended.status == "blocked"
     refused = [row.raw_detail()["guard"] for row in world.rows("action.refused")]
