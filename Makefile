@@ -47,8 +47,9 @@ demo: $(RUNTIME)
 test: $(DEVELOPMENT)
 	@$(PYTEST) $(if $(FILTER),-k '$(FILTER)')
 
+# These wait for nothing: one process for each processor.
 test-fast: $(DEVELOPMENT)
-	@$(PYTEST) -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
+	@$(PYTEST) -n auto -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
 
 soak: $(DEVELOPMENT)
 	@COCKPIT_EXAMPLES=$(or $(EXAMPLES),20) $(PYTEST) -m search $(if $(FILTER),-k '$(FILTER)')

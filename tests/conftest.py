@@ -24,6 +24,10 @@ hypothesis.settings.load_profile("at any load")
 
 # Programs of tests that ask for python3 get the one that runs the tests.
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+# Processes of tests run in projects whose status is compared. This one keeps what it compiles: to rewrite the
+# assertions of all tests takes longer than to load them.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+sys.dont_write_bytecode = False
 
 # Before anything can open a store: no test may use the state folder of the user who runs it.
 state_for_tests.install()
@@ -39,15 +43,6 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, default)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_bytecode_in_projects() -> None:
-    """Let programs of tests leave no bytecode behind: they run in projects whose status is compared.
-
-    Not before the tests begin: pytest-xdist starts its processes until then, which are to keep theirs.
-    """
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:

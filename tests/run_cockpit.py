@@ -24,7 +24,7 @@ import state_for_tests
 
 BARE = (sys.executable, "-m", "cockpit")
 PROGRAM = (sys.executable, str(Path(__file__).with_name("cockpit_for_user.py")))
-_IN_A_PROCESS = frozenset(("acp", "demo", "hook", "mcp", "replay", "serve", "web"))
+_IN_A_PROCESS = frozenset(("acp", "demo", "mcp", "replay", "serve", "web"))
 """What serves or draws."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -98,7 +98,11 @@ def _run_here(
 
 def _main() -> int:
     from cockpit.__main__ import main
+    from cockpit.hook.hook_call import answer_call
 
+    if sys.argv[1:2] == ["hook"] and sys.argv[2:3] in ([], ["--agent"]):
+        answer_call(sys.argv[2:])  # what main does with it, except the end of the process
+        return 0
     try:
         return main()
     except SystemExit as end:

@@ -41,6 +41,14 @@ BUSY_MS = 250
 
 def serve(words: list[str]) -> NoReturn:
     """Answer the event on standard input and end this process, always with 0."""
+    answer_call(words)
+    # Nothing is left to close in order: what is committed is on disk, and the operating system lets go
+    # of the rest sooner than the interpreter would.
+    os._exit(0)
+
+
+def answer_call(words: list[str]) -> None:
+    """Answer the event on standard input; whatever fails is a line in the log."""
     place: Checkout | None = None
     try:
         raw = sys.stdin.buffer.read()
@@ -67,9 +75,6 @@ def serve(words: list[str]) -> NoReturn:
     except BaseException as error:
         if place is not None:
             hook_log.append_line(place.state, f"a call failed: {type(error).__name__}: {error}")
-    # Nothing is left to close in order: what is committed is on disk, and the operating system lets go
-    # of the rest sooner than the interpreter would.
-    os._exit(0)
 
 
 def answer(

@@ -114,6 +114,7 @@ def test_every_other_command_is_none(line: str) -> None:
     assert read_line(line) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

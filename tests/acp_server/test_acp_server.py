@@ -237,17 +237,14 @@ async def test_hostile_text_is_cleaned_and_high_risk_is_named(project: Project) 
         assert not any(sign in everything for sign in ("\\u001b", "\\u202e", "\u202e", "\x1b"))
 
 
-@pytest.mark.parametrize("mark", ["", "CLAUDECODE"])
-async def test_an_agent_cannot_approve_by_serving_itself(project: Project, mark: str) -> None:
-    """Neither below an agent nor as a process without a terminal."""
-    project.extra |= {"PYTHONPATH": str(ROOT), **({mark: "1"} if mark else {})}
+async def test_an_agent_cannot_approve_by_serving_itself(project: Project) -> None:
+    project.extra |= {"PYTHONPATH": str(ROOT), "CLAUDECODE": "1"}
     words, client = ("--model", project.script()), Client()
     async with connect_to_process(project, *words, client=client) as editor:
         made = await editor.connection.new_session(cwd=str(project.root))
-        if mark:
-            assert [mode.id for mode in made.modes.available_modes] == ["ask"]
-            with pytest.raises(RequestError, match="cannot be chosen"):
-                await editor.connection.set_session_mode(session_id=made.session_id, mode_id="all")
+        assert [mode.id for mode in made.modes.available_modes] == ["ask"]
+        with pytest.raises(RequestError, match="cannot be chosen"):
+            await editor.connection.set_session_mode(session_id=made.session_id, mode_id="all")
         turn = asyncio.create_task(editor.prompt(made.session_id, "/feature Write notes"))
         await client.until(lambda: "cannot be decided here" in client.said())
         assert not client.questions

@@ -9,6 +9,8 @@ from cockpit.act.adapters import ADAPTERS
 from cockpit.act.preview import ActionRefused
 from cockpit.act.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 COMMIT = ADAPTERS["git_commit"]
 
 

@@ -16,6 +16,8 @@ from cockpit.act.adapters import ADAPTERS
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_repository_that_a_command_makes_is_set_aside_and_said(confined):
     shutil.rmtree(confined.root / ".git")

@@ -19,6 +19,8 @@ from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.text_edits import ActionRefused, find_offsets
 from cockpit.act.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 PLAIN = Sandbox(None, None, "not asked for")
 texts = st.text(st.sampled_from("ab\n\r é😀\t"), max_size=60)
 needles = st.text(st.sampled_from("ab\n\r é"), min_size=1, max_size=4)

@@ -15,6 +15,8 @@ from cockpit.act.preview import ActionRefused
 from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError
 
+pytestmark = pytest.mark.slow
+
 GITHUB = ADAPTERS["github"]
 BODY = "Two findings:\n\n1. `area` rounds — $(rm -rf /) & \"quotes\" 'too'\n--body no\n"
 

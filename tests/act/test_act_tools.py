@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from cockpit.act.model_tools import ACTIONS, TOOLS, MalformedCall, parse_call
 from cockpit.act.tool_payloads import EditFile, Finish, RequestContext, Run
 
+pytestmark = pytest.mark.slow
+
 GOOD = {
     "request_context": {"purpose": "p", "question": "q", "scope": ["file:a.py"]},
     "write_file": {"path": "a.py", "content": ""},

@@ -31,6 +31,8 @@ from cockpit.store.sessions import context_requests, outbox, proposals, sessions
 from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
 
+pytestmark = pytest.mark.slow
+
 PAYLOAD = {"argv": ["true"], "cwd": "", "timeout_s": 5, "sandboxed": False}
 EVIL = {"argv": ["sh", "-c", "touch stolen"], "cwd": "", "timeout_s": 5, "sandboxed": False}
 BODY = {"type": "run", "summary": "run true", "diffs": [], "payload": PAYLOAD, "key": "k-1"}

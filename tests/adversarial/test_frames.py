@@ -26,6 +26,8 @@ from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import Proposal
 from widgets.text.clean import clean
 
+pytestmark = pytest.mark.slow
+
 FORGED = "p-9 · low risk · pending · session s-1 · shown 0000"
 PIECES = (
     *(

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
 from tasks.taskrun_world import World
 
 from cockpit.backlog import service
 from cockpit.hook.ingest import ingest_all
 from cockpit.store.backlog import tasks
+
+pytestmark = pytest.mark.slow
 
 
 def told(world: World, event: str, *, env: dict[str, str], **fields: Any) -> Any:

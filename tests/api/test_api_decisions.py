@@ -18,6 +18,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import events, messages, proposals
 
+pytestmark = pytest.mark.slow
+
 API = "/api/proposals"
 DECIDES = ("orientation.read", "proposals.decide")
 

@@ -21,6 +21,8 @@ from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal, verify_chain
 
+pytestmark = pytest.mark.slow
+
 SECRET = "It's a Secret to Everybody"
 CONFIG = """
 [webhook.bugs]

@@ -15,6 +15,8 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
+pytestmark = pytest.mark.slow
+
 EVENTS = ("events.read", "events.enqueue", "events.claim")
 
 

@@ -10,6 +10,8 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.screens.first_words import NAME, WORDS, FirstWords
 from widgets.frame.word_bar import WordBar
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def explaining(still, tmp_path):

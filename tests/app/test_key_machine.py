@@ -39,6 +39,8 @@ from cockpit.core.clock import FixedClock
 from widgets.proposals.reading import Part, Reading
 from widgets.views import ProposalView
 
+pytestmark = pytest.mark.slow
+
 SESSIONS = ("", "s-1", "s-2")
 _MOMENT_S = 0.001
 KINDS = ("action", "context", "permission", "profile", "skill")

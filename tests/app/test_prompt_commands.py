@@ -19,6 +19,8 @@ from cockpit.core.skills import skill_layers
 from cockpit.decide.choose_model import ModelSettings
 from cockpit.store.sessions import messages, sessions
 
+pytestmark = pytest.mark.slow
+
 WIDE = (120, 40)
 
 SPEAKS = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from app_scenes import BEFORE, ITEMS, Scene
 from app_world import look, on_screen, settled, text_of, until
 from permission_scenes import Agents
@@ -12,6 +13,8 @@ from textual.containers import VerticalScroll
 
 from cockpit.app.actions.registry import ACTIONS
 from cockpit.store.sessions import proposals
+
+pytestmark = pytest.mark.slow
 
 EMPTY: dict[str, dict[str, Any]] = {
     "nothing": {},

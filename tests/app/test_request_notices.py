@@ -14,6 +14,8 @@ from cockpit.app.all_projects.request_notices import Notifier, Request
 from cockpit.config.load_settings import ConfigInvalid, NotifySettings, load_settings
 from cockpit.core.state_folder import VARIABLE
 
+pytestmark = pytest.mark.slow
+
 # Put together here so that no file of this repository holds anything that looks like a secret.
 CANARY = "ghp_" + "A1b2C3d4E5" * 4
 REQUEST = Request(

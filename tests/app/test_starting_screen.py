@@ -17,6 +17,8 @@ from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import proposals
 
+pytestmark = pytest.mark.slow
+
 SIZES = ((150, 42), (100, 24), (99, 30), (80, 24), (250, 60))
 FRAMES = "╭╮╰╯│─"
 

@@ -6,6 +6,10 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 HANGS = """
 import asyncio, re, time
 from cockpit.app.terminal import terminal_watch

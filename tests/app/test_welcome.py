@@ -15,6 +15,8 @@ from cockpit.loop.external_agent_interface import AgentEntry
 from widgets.text.detail import wrap_row
 from widgets.views import WorkPaneView, WorkRowView
 
+pytestmark = pytest.mark.slow
+
 NOTHING = WorkPaneView()
 LAST = WorkPaneView(
     summary="1 session", rows=(WorkRowView("s-1", "?", "accent", "fix\x1b[2J it", "waits"),)

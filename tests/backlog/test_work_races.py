@@ -10,6 +10,8 @@ import pytest
 from examples import examples
 from work_world import Backlog, tables_of_the_queue, worked_out_anew
 
+pytestmark = pytest.mark.slow
+
 _WRITER = """
 import sys
 from pathlib import Path

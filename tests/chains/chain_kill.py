@@ -46,15 +46,6 @@ _SOURCES = {
     "three.py": "def three():\n    return 4\n",
     "four.py": "def four():\n    return 0\n",
 }
-_TEST = """import unittest
-
-from {name} import {name}
-
-
-class Right(unittest.TestCase):
-    def test_it(self):
-        self.assertIn({name}(), (0, {value}))
-"""
 _TASKS = (
     ("One is one", "one.py"),
     ("Two is two, in the end", "two.py"),
@@ -100,9 +91,6 @@ def made(folder: Path) -> Project:
     root.mkdir(parents=True)
     for name, text in _SOURCES.items():
         (root / name).write_text(text, encoding="utf-8")
-        stem, value = name.removesuffix(".py"), {"one": 1, "two": 2, "three": 4, "four": 4}
-        test = _TEST.format(name=stem, value=value[stem])
-        (root / f"test_{name}").write_text(test, encoding="utf-8")
     git(root, "init", "--quiet", "--initial-branch", "main")
     git(root, "config", "user.name", "T")
     git(root, "config", "user.email", "t@example.invalid")
@@ -112,6 +100,7 @@ def made(folder: Path) -> Project:
     settings = {
         "COCKPIT_SESSION_TOKEN_LIMIT": TOKENS,
         "COCKPIT_MAX_TEST_RETRIES": "1",
+        "COCKPIT_TEST_COMMAND": """sh -c '! grep -q "return 3" two.py three.py'""",
         "COCKPIT_MAX_CHAINS": "100",
         "COCKPIT_REPORT": "always",
     }
@@ -176,7 +165,7 @@ def _kill(
     while _rows(store) < rows:
         if running.poll() is not None:
             return False
-        time.sleep(0.005)
+        time.sleep(0.02)
     session = _session(store)
     if who != "session":
         running.kill()

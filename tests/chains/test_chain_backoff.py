@@ -20,7 +20,7 @@ from cockpit.app.projection.current_chains import read_chains
 from cockpit.app.projection.fold import State
 from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.progress_lines import ProgressLines
-from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, supervise
+from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, log_path, supervise
 from cockpit.core.clock import FixedClock, RandomIds, format_time
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.store.chains import chains, workers
@@ -34,6 +34,8 @@ from cockpit.store.chains.retry_delays import (
 )
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
+
+pytestmark = pytest.mark.slow
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -99,6 +101,9 @@ async def test_workers_that_cannot_start_are_tried_ever_later(world: World) -> N
     assert ended.status == "failed"
     assert [row["delay_s"] for row in delayed] == [2.0, 4.0][: MAX_FAILED_STARTS - 1]
     assert all("no room" in row["reason"] for row in delayed)
+    assert "could not start: " in ended.reason
+    assert ended.reason.count("no room") == MAX_FAILED_STARTS
+    assert log_path(world.place, "ch-1", 1).exists()
     assert clock.slept >= 6.0
 
 
@@ -123,7 +128,6 @@ CRASHES = RunnerSettings("small", (sys.executable, "-c", "raise SystemExit(7)"))
 """An external agent that ends without a word."""
 
 
-@pytest.mark.slow
 async def test_an_agent_that_crashes_waits_before_it_starts_again(tmp_path: Path) -> None:
     world = World.made(tmp_path)
     world.store.close()

@@ -15,7 +15,7 @@ from tasks.taskrun_world import World, git
 
 from cockpit.chains.create_chain import ChainOptions, ChainRefused, create_chain, resume_chain
 from cockpit.chains.decide_next_worker import chain_usage, worker_limits
-from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, log_path, supervise
+from cockpit.chains.supervisor import Supervision, supervise
 from cockpit.core.clock import FixedClock, RandomIds
 from cockpit.core.processes import is_process_alive
 from cockpit.store.chains import chains, workers
@@ -23,6 +23,8 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.tasks.git import WorktreeError
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -65,18 +67,6 @@ async def test_a_branch_of_that_name_is_left_alone(world: World) -> None:
     assert made.branch == "cockpit/ch-1-2"
     assert world.tree("ch-1-2").status == "active"
     assert made.model == f"script:{Path.cwd() / 'scenario.toml'}"
-
-
-async def test_processes_that_never_become_sessions_fail_the_chain(world: World) -> None:
-    world.task()
-    await create_chain(world.store, world.place, ChainOptions("all"))
-    program = "import sys; print('no such thing'); sys.exit(1)"
-    watch = Supervision(world.store, world.place, os.environ, (sys.executable, "-c", program))
-    ended = await supervise(watch, "ch-1")
-    assert ended.status == "failed"
-    assert "could not start: " in ended.reason
-    assert ended.reason.count("no such thing") == MAX_FAILED_STARTS
-    assert log_path(world.place, "ch-1", 1).exists()
 
 
 SILENT = (

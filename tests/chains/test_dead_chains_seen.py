@@ -25,6 +25,8 @@ from cockpit.store.chains import chains, task_leases, workers
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
+pytestmark = pytest.mark.slow
+
 DEAD = "999999999/1"
 """A process that no machine has."""
 
@@ -51,7 +53,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.store.close()
 
 
-@pytest.mark.slow
 def test_whatever_runs_next_closes_it(tmp_path: Path) -> None:
     project = Chains.made(tmp_path, 1).project
     model = project.script('[[turn]]\ntext = "Seen."\n')

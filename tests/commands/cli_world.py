@@ -143,6 +143,20 @@ def git(root: Path, *words: str) -> str:
     return done.stdout
 
 
+def make_branches(root: Path) -> None:
+    """Make a repository with a branch ``feature`` that changes what ``main`` has."""
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    (root / "shapes.py").write_text("def area(a, b):\n    return a * b\n", encoding="utf-8")
+    (root / "room.py").write_text(
+        "from shapes import area\n\n\ndef room():\n    return area(3, 4)\n", encoding="utf-8"
+    )
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "Shapes and rooms")
+    git(root, "checkout", "--quiet", "-b", "feature")
+    (root / "shapes.py").write_text("def area(a, b, c=1):\n    return a * b * c\n", "utf-8")
+    git(root, "commit", "--quiet", "--all", "-m", "Areas have a factor")
+
+
 def watching(project: Project) -> Iterator[Callable[..., Watched]]:
     """What starts ``cockpit`` and watches its rows; what still runs at the end is ended."""
     started: list[Watched] = []

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import PATIENCE_S, Project
-from state_for_tests import state_of
+from cli_world import PATIENCE_S, Project, make_branches
+from copied_repository import copy_repository
+from state_for_tests import copy_project, state_of
 
 from cockpit import __version__
 
@@ -21,11 +22,19 @@ pytestmark = pytest.mark.slow
 REVIEW = "review main..feature"
 
 
-@pytest.fixture
-def played(project: Project) -> Project:
-    """A project in which a session of three waves has ended."""
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ended")
+    project = Project(copy_repository(make_branches, folder / "project"), folder / "config")
     project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
-    return project
+    return project.root
+
+
+@pytest.fixture
+def played(ended: Path, tmp_path: Path) -> Project:
+    """A project in which a session of three waves has ended."""
+    copy_project(ended, tmp_path / "project")
+    return Project(tmp_path / "project", tmp_path / "config")
 
 
 def database(project: Project) -> Path:

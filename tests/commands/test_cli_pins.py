@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from cli_world import Project
+
+pytestmark = pytest.mark.slow
 
 RUN = ("run", "review main..feature", "--approve", "all")
 

@@ -35,20 +35,6 @@ def approve(project: Project, *words: str) -> dict[str, Any]:
     return decided
 
 
-def test_another_process_decides_and_the_session_goes_on(project: Project, run: Any) -> None:
-    decided = approve(project)
-    assert (decided["status"], decided["decided_by"]) == ("approved", "person")
-    run.until("session.waiting")
-    action = front(project)
-    assert action["kind"] == "action"
-    shown = project.run("proposals", "show", action["proposal_id"])
-    assert "+# Notes" in shown.stdout
-    assert f"--shown {action['shown_digest'][:8]}" in shown.stderr
-    approve(project)
-    assert run.end() == 0
-    assert (project.root / "notes.md").exists()
-
-
 def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, run: Any) -> None:
     waiting = front(project)["proposal_id"]
     project.run("proposals", "discuss", waiting, "--words", "only the room, please")
@@ -72,7 +58,11 @@ def test_it_is_decided_once_as_it_was_shown(project: Project, run: Any) -> None:
     while [item["item"] for item in fetched["detail"]["items"]] != ["file:room.py"]:
         fetched = run.until("context.fetched")
     run.until("session.waiting")
-    action = front(project)["proposal_id"]
+    waiting = front(project)
+    action = waiting["proposal_id"]
+    shown = project.run("proposals", "show", action)
+    assert waiting["kind"] == "action" and "+# Notes" in shown.stdout
+    assert f"--shown {waiting['shown_digest'][:8]}" in shown.stderr
     project.run("proposals", "reject", action, "--reason", "no notes")
     done = project.run("proposals", "approve", action, expect=3)
     assert "was already rejected by person" in done.stderr

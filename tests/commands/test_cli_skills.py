@@ -8,6 +8,8 @@ import pytest
 from cli_world import Project
 from state_for_tests import ASK_TRUST, LOAD_SKILLS
 
+pytestmark = pytest.mark.slow
+
 STEP = """
 [[turn]]
 text = "Done."

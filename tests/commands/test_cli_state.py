@@ -17,6 +17,8 @@ from state_for_tests import state_of
 from cockpit.core.project.state_in_checkout import find_old_state
 from cockpit.core.project_paths import locate_project
 
+pytestmark = pytest.mark.slow
+
 
 def old_state(project: Project) -> Path:
     """Put the project's state where older versions kept it."""

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from cockpit.commands.terminal import SafeStream, format_table, json_text
 
+pytestmark = pytest.mark.slow
+
 ATTACKS = {
     "osc52": "\x1b]52;c;aGVsbG8=\x07",
     "osc8": "\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\",

@@ -9,6 +9,8 @@ import pytest
 from cli_world import Project
 from state_for_tests import ASK_TRUST, state_of
 
+pytestmark = pytest.mark.slow
+
 OFFLINE = ("--model", "offline", "--approve", "all")
 TYPE = '+++\nname = "audit"\ndod = ["It is sound."]\n+++\nRead everything.\n'
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 LOSES = """
 import asyncio, os, signal, weakref
 from cockpit.core.processes import interrupt_on_termination, is_asked_to_end, stop_on_interrupt

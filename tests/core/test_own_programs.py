@@ -13,6 +13,8 @@ from state_for_tests import kept_variables
 from cockpit.core.project.own_programs import find_program, safe_path
 from cockpit.core.project_paths import locate_project
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 60.0
 
 

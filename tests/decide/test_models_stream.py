@@ -8,6 +8,8 @@ from prompts import PLAIN, text_in
 
 from cockpit.decide.model import Done, TextDelta, ToolCall
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from models_talk import Talk
 

@@ -3,12 +3,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from loopback.replies import Say
 from models_talk import KEYS
 from msgspec.structs import replace
 from prompts import EXCHANGE, PLAIN
 
 from cockpit.decide.model import Prompt, PromptCall, PromptMessage
+
+pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from models_talk import Talk

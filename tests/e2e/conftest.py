@@ -7,24 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.cli_world import Project, git, watching
+from commands.cli_world import Project, make_branches, watching
 from copied_repository import copy_repository
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A repository with a branch ``feature`` that changes what ``main`` has."""
-    return Project(copy_repository(_make_branches, tmp_path / "project"), tmp_path / "config")
-
-
-def _make_branches(root: Path) -> None:
-    git(root, "init", "--quiet", "--initial-branch", "main")
-    (root / "shapes.py").write_text("def area(a, b):\n    return a * b\n", encoding="utf-8")
-    git(root, "add", ".")
-    git(root, "commit", "--quiet", "-m", "Shapes")
-    git(root, "checkout", "--quiet", "-b", "feature")
-    (root / "shapes.py").write_text("def area(a, b, c=1):\n    return a * b * c\n", "utf-8")
-    git(root, "commit", "--quiet", "--all", "-m", "Areas have a factor")
+    return Project(copy_repository(make_branches, tmp_path / "project"), tmp_path / "config")
 
 
 @pytest.fixture

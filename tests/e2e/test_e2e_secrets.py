@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from commands.cli_world import Project
 from state_for_tests import state_of
+
+pytestmark = pytest.mark.slow
 
 AWS = "AKIA" + "ABCD1234EFGH5678"
 GITHUB = "ghp_" + "a1B2" * 9

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
+import pytest
 from sandbox_here import CONFINES
 
 from cockpit.act.own_tools.adopt_tool import AdoptAdapter
 from cockpit.loop.runtime import Runtime
 from cockpit.store.tools import approved_tools
+
+pytestmark = pytest.mark.slow
 
 CODE = (
     "from cockpit import tool\n\n\n@tool(effects='reads')\ndef double_it(number: int) -> int:\n"

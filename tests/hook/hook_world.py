@@ -1,4 +1,4 @@
-"""A project with tasks, and agents whose hooks are called as the agents call them: in processes."""
+"""A project with tasks, and agents whose hooks are called as the agents call them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.hook.ingest import ingest_all
 from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
+from cockpit.store.hooks import pending_events
 
 PAYLOADS = Path(__file__).resolve().parents[1] / "data" / "hooks"
 PATIENCE_S = 90
+TAKEN_MS = 40_000
+"""For how long there seems to be a process that ingests."""
 SESSIONS = {
     "claude": "0b7e2c1a-5f0d-4a53-9a59-6f1f9c2f1a01",
     "codex": "01985c54-9d7a-7e02-8f0b-6c2f6a3e9b10",
@@ -100,9 +103,16 @@ class Project:
         return done
 
     def begin(self, *titles: str, started: int = 1) -> None:
-        """Make the project's tasks T-1 on, of which the first ``started`` are in progress."""
+        """Make the project's tasks T-1 on, of which the first ``started`` are in progress.
+
+        No process behind the hooks ingests what they tell: see :meth:`absorb` and :meth:`let_go`.
+        """
         self.place.prepare()
         with Store.open(self.place.database) as store:
+            now_ms = int(store.clock.now().timestamp() * 1000)
+            store.write_now(
+                lambda tx: pending_events.acquire_lease(tx.connection, now_ms + TAKEN_MS)
+            )
             for number, title in enumerate(titles, start=1):
                 store.write_now(
                     lambda tx, title=title: service.create_task(tx, title=title, by="person")
@@ -113,6 +123,11 @@ class Project:
                             tx, task, "in_progress", by="person"
                         )
                     )
+
+    def let_go(self) -> None:
+        """Let the next hook start the process that ingests."""
+        with Store.open(self.place.database) as store:
+            store.write_now(lambda tx: pending_events.release_lease(tx.connection))
 
     def absorb(self) -> int:
         """Absorb what waits, as the process behind the hooks does; it may have been faster."""

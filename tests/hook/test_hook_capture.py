@@ -55,6 +55,7 @@ def test_no_secret_and_no_text_of_a_file_is_kept(project: Project) -> None:
 
 
 def test_the_process_behind_the_hooks_absorbs_by_itself(project: Project) -> None:
+    project.let_go()
     project.told("claude", "post_tool_use_write")
     project.told("claude", "stop")
     with Store.open(project.place.database) as store:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from state_for_tests import state_of
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 

@@ -21,6 +21,8 @@ from cockpit.library.omni_loop import LoopBusy
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 
+pytestmark = pytest.mark.slow
+
 TASK = "Fix the bug in calc.py"
 
 

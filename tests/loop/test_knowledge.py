@@ -15,6 +15,8 @@ from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.observe.knowledge import embed_text
 from cockpit.store.sessions import proposals
 
+pytestmark = pytest.mark.slow
+
 GUIDE = """\
 # Rounding
 
@@ -173,7 +175,6 @@ async def test_a_document_that_gives_orders_changes_nothing(documented, opened, 
         await asyncio.gather(running, return_exceptions=True)
 
 
-@pytest.mark.slow
 async def test_files_are_followed_without_the_extra_until_the_project_is_closed(
     documented, opened, monkeypatch
 ):

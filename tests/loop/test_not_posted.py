@@ -9,6 +9,8 @@ import pytest
 
 from cockpit import Answer, OmniLoop
 
+pytestmark = pytest.mark.slow
+
 GH = """#!/bin/sh
 case "$1 $2" in
   "issue create") %s ;;

@@ -17,6 +17,8 @@ from cockpit.store.context import facts, packets, pins, profiles
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions, waves
 
+pytestmark = pytest.mark.slow
+
 FILES = 300
 LOOK = ask("file:small/*.py", text="I read everything.") + finish("wave_from = 2")
 

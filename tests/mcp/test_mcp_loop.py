@@ -16,27 +16,6 @@ QUESTION = {"purpose": "see", "question": "what is area?", "scope": ["file:shape
 NOTES = {"action": "write_file", "arguments": {"path": "notes.md", "content": "# Notes\n"}}
 
 
-def test_a_call_that_waits_is_answered_when_the_person_decides(project: Project) -> None:
-    with Wire(project).greet() as wire:
-        first = wire.call("request_context", **QUESTION, wait_s=0)
-        wait = {"proposal_id": first["proposal_id"], "wait_s": 60}
-        wire.send(
-            {
-                "jsonrpc": "2.0",
-                "id": "waiting",
-                "method": "tools/call",
-                "params": {"name": "request_context", "arguments": wait},
-            }
-        )
-        project.decide(first["proposal_id"], "rejected", "not that file")
-        told = json.loads(wire.line())
-    assert told["id"] == "waiting"
-    answer = json.loads(told["result"]["content"][0]["text"])
-    assert answer["status"] == "rejected"
-    assert "not that file" in answer["result"]
-    assert "facts" not in answer
-
-
 def test_what_was_approved_after_the_client_left_is_carried_out_by_whoever_continues(
     project: Project,
 ) -> None:
@@ -50,20 +29,52 @@ def test_what_was_approved_after_the_client_left_is_carried_out_by_whoever_conti
     assert (project.root / "notes.md").exists()
 
 
-def test_a_refusal_by_a_guard_is_told_and_proposes_nothing(project: Project) -> None:
+def test_what_is_asked_waits_for_the_user_and_is_answered_and_done_once(project: Project) -> None:
+    """A guard's refusal proposes nothing, and one thing is proposed at a time."""
     escape = {"action": "write_file", "arguments": {"path": "../out.txt", "content": "x"}}
     with Wire(project, "--tier", "standard").greet() as wire:
-        told = wire.call("propose_action", **escape)
-        assert told["status"] == "refused"
+        assert wire.call("propose_action", **escape)["status"] == "refused"
         words = wire.refused("propose_action", action="write_file", arguments={"path": "a"})
-    assert "content" in words
-    assert project.waiting() == []
+        assert "content" in words and project.waiting() == []
+        asked = wire.call("propose_action", **NOTES, wait_s=0)
+        assert asked["status"] == "pending"
+        assert asked["proposal_id"] in wire.refused("request_context", **QUESTION)
+        assert project.waiting() == [asked["proposal_id"]]
+        assert not (project.root / "notes.md").exists()
+        project.decide(asked["proposal_id"])
+        told = wire.call("propose_action", proposal_id=asked["proposal_id"], wait_s=60)
+        assert told["status"] == "confirmed"
+        assert (project.root / "notes.md").read_text(encoding="utf-8") == "# Notes\n"
+        asked = wire.call("request_context", **QUESTION, wait_s=0)
+        wait = {"proposal_id": asked["proposal_id"], "wait_s": 60}
+        params = {"name": "request_context", "arguments": wait}
+        wire.send({"jsonrpc": "2.0", "id": "w", "method": "tools/call", "params": params})
+        project.decide(asked["proposal_id"], "rejected", "not that file")
+        waited = json.loads(wire.line())
+        answer = json.loads(waited["result"]["content"][0]["text"])
+        assert (waited["id"], answer["status"]) == ("w", "rejected")
+        assert "not that file" in answer["result"] and "facts" not in answer
 
 
-def test_a_packet_at_three_sizes(project: Project) -> None:
-    with Wire(project, "--tier", "standard").greet() as wire:
+def test_nothing_approves_for_the_agent_and_packets_have_three_sizes(project: Project) -> None:
+    """No tool of any tier, no token, no variable and no setting."""
+    config = project.root.parent / "config"
+    config.mkdir()
+    (config / "config.toml").write_text('[approval]\npolicy = "all"\n', encoding="utf-8")
+    project.run("tokens", "issue", "--namespace", "ci", "--scope", "audit.read")
+    root = (state_of(project.root) / "root.token").read_text(encoding="utf-8").strip()
+    project.extra |= {"COCKPIT_APPROVE": "all", "COCKPIT_ADAPTATION_AUTO": "weights"}
+    project.extra["COCKPIT_TOKEN"] = root
+    with Wire(project, "--tier", "all").greet() as wire:
+        tools = wire.tools()
+        assert [name for name in tools if "approv" in name or "decide" in name] == []
         assert "No wave has a packet" in wire.refused("get_orientation_packet")
         asked = wire.call("request_context", **QUESTION, wait_s=0)
+        for name in ("approve", "approve_proposal", "proposals_approve"):
+            assert "There is no tool" in wire.refused(name, proposal_id=asked["proposal_id"])
+        again = {"proposal_id": asked["proposal_id"], "wait_s": 1}
+        assert wire.call("request_context", **again)["status"] == "pending"
+        assert project.waiting() == [asked["proposal_id"]]
         project.decide(asked["proposal_id"])
         wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=60)
         sizes = [
@@ -72,37 +83,7 @@ def test_a_packet_at_three_sizes(project: Project) -> None:
         ]
         assert "nothing" not in wire.refused("get_orientation_packet", wave=99)
     assert [len(size) for size in sizes] == sorted({len(size) for size in sizes})
-    assert "return a * b" in sizes[2]
-    assert "return a * b" not in sizes[1]
-
-
-def test_no_tier_has_a_tool_that_approves(project: Project) -> None:
-    root = state_of(project.root) / "root.token"
-    project.run("tokens", "issue", "--namespace", "ci", "--scope", "audit.read")
-    project.extra["COCKPIT_TOKEN"] = root.read_text(encoding="utf-8").strip()
-    with Wire(project, "--tier", "all").greet() as wire:
-        tools = wire.tools()
-        assert [name for name in tools if "approv" in name or "decide" in name] == []
-        asked = wire.call("request_context", **QUESTION, wait_s=0)
-        for name in ("approve", "approve_proposal", "proposals_approve"):
-            assert "There is no tool" in wire.refused(name, proposal_id=asked["proposal_id"])
-        assert (
-            wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=0)["status"]
-            == "pending"
-        )
-    assert project.waiting() == [asked["proposal_id"]]
-
-
-def test_no_environment_and_no_configuration_approves_for_the_agent(project: Project) -> None:
-    config = project.root.parent / "config"
-    config.mkdir()
-    (config / "config.toml").write_text('[approval]\npolicy = "all"\n', encoding="utf-8")
-    project.extra |= {"COCKPIT_APPROVE": "all", "COCKPIT_ADAPTATION_AUTO": "weights"}
-    with Wire(project, "--tier", "standard").greet() as wire:
-        asked = wire.call("propose_action", **NOTES, wait_s=1)
-        assert asked["status"] == "pending"
-    assert project.waiting() == [asked["proposal_id"]]
-    assert not (project.root / "notes.md").exists()
+    assert "return a * b" in sizes[2] and "return a * b" not in sizes[1]
 
 
 def test_a_request_waits_for_the_user_and_brings_what_was_granted(project: Project) -> None:
@@ -132,19 +113,3 @@ def test_a_request_waits_for_the_user_and_brings_what_was_granted(project: Proje
     with Wire(project).greet() as wire:
         words = wire.refused("request_context", proposal_id=asked["proposal_id"], wait_s=0)
         assert "not a proposal of agent/other" in words
-    project.extra["COCKPIT_TOKEN"] = project.token("agent/reader", "orientation.read")
-    with Wire(project).greet() as wire:
-        assert "orientation.propose" in wire.refused("request_context", **QUESTION)
-
-
-def test_an_approved_action_is_done_by_cockpit_once(project: Project) -> None:
-    with Wire(project, "--tier", "standard").greet() as wire:
-        asked = wire.call("propose_action", **NOTES, wait_s=0)
-        assert asked["status"] == "pending"
-        assert asked["proposal_id"] in wire.refused("request_context", **QUESTION)
-        assert project.waiting() == [asked["proposal_id"]], "one thing is proposed at a time"
-        assert not (project.root / "notes.md").exists()
-        project.decide(asked["proposal_id"])
-        told = wire.call("propose_action", proposal_id=asked["proposal_id"], wait_s=60)
-    assert told["status"] == "confirmed"
-    assert (project.root / "notes.md").read_text(encoding="utf-8") == "# Notes\n"

@@ -25,6 +25,8 @@ from cockpit.mcp.server import create_server
 from cockpit.mcp.stdio_lines import Wire
 from cockpit.store.db.database import Store
 
+pytestmark = pytest.mark.slow
+
 Script = Sequence[tuple[str, bool]]
 """Lines of a client, and whether each is answered."""
 

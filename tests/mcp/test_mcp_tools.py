@@ -127,7 +127,7 @@ def test_the_configurations_on_the_pages_are_what_they_claim_to_be() -> None:
             command.make_context(words[0], list(words[1:]))
 
 
-@pytest.mark.parametrize("tier", ["core", "standard", "all"])
+@pytest.mark.parametrize("tier", ["core", "all"])
 async def test_every_tool_of_a_tier_is_listed_answers_and_refuses(
     project: Project, tier: str
 ) -> None:

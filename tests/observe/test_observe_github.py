@@ -13,6 +13,8 @@ from cockpit.observe.scope_items import parse_item
 from cockpit.observe.sources.github import GhFailed, IssueSource, PullRequestSource
 from cockpit.store.context.facts import Fact
 
+pytestmark = pytest.mark.slow
+
 CANARY = "ghp_" + "a1B2" * 9
 PR = {
     "number": 24,

@@ -23,6 +23,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal.details.detail import detail_body
 from cockpit.store.sessions import waves
 
+pytestmark = pytest.mark.slow
+
 MOST = 50_000
 
 

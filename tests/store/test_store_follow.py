@@ -7,6 +7,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from store.store_world import PATIENCE_S, begin, open_store, python, racer
 
 from cockpit.store.db.database import Store
@@ -16,6 +17,8 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.file_changes import FileWatch, watch_without_inotify
 from cockpit.store.journal.follow import changes, follow
 from cockpit.store.journal.journal import Row
+
+pytestmark = pytest.mark.slow
 
 
 def row(tx: Tx, session_id: str = "") -> int:

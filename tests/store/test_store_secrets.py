@@ -35,6 +35,8 @@ from cockpit.store.sessions import (
     waves,
 )
 
+pytestmark = pytest.mark.slow
+
 SAID = f"use {CANARY} for it\nor password = {CANARY}"
 TOLD: dict[str, Any] = {"text": SAID, "list": [SAID, {"deep": SAID}], SAID: 1, "token": CANARY}
 

@@ -19,6 +19,8 @@ from cockpit.store.journal.verify_parts import Check, start_check
 from cockpit.store.journal.verify_tables import fold_seals
 from cockpit.store.sessions import messages
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:

@@ -22,6 +22,8 @@ from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome, WorkSettings
 
 BRANCH = "cockpit/ch-1"
+QUICK = WorkSettings(test_command='grep -Eq "[ab] [+] [ab]|sum" calc.py')
+"""Red and green as the project's own test, which starts an interpreter in a sandbox."""
 
 SOURCE = "def add(a, b):\n    return a - b\n"
 TEST = (

@@ -10,6 +10,8 @@ import pytest
 from cockpit.access.git_folders import is_nowhere_checked_out, locate_git_folders, read_commit
 from cockpit.tasks.git import MOST_PATCH, changed_files, commit_of, compare_commits, is_ancestor
 
+pytestmark = pytest.mark.slow
+
 
 def git(root: Path, *words: str) -> str:
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")

@@ -6,6 +6,7 @@ import json
 import signal
 import sqlite3
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,8 +121,11 @@ def test_ctrl_c_stops_between_steps_and_the_command_goes_on(project: Project) ->
     running = project.start(*words)
     assert running.stderr is not None
     # Its first session stands in the journal when it can be stopped.
-    while "session.created" not in project.run("journal", "tail").stdout:
-        assert running.poll() is None
+    with sqlite3.connect(state_of(project.root) / "cockpit.db") as store:
+        while not store.execute("SELECT 1 FROM sessions").fetchall():
+            assert running.poll() is None
+            time.sleep(0.02)
+    store.close()
     running.send_signal(signal.SIGINT)
     told, said = running.communicate(timeout=60)
     assert running.returncode == 130, said

@@ -13,6 +13,8 @@ from cockpit.act.model_tools import parse_call
 from cockpit.act.protected_tests import TestsGuard, is_test
 from cockpit.loop.intake.roles import ROLES, load_roles
 
+pytestmark = pytest.mark.slow
+
 
 def written(folder: Path, text: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)

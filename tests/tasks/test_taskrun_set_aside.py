@@ -11,6 +11,8 @@ from cockpit.backlog import service
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.task_context import TaskOutcome
 
+pytestmark = pytest.mark.slow
+
 Said = Callable[[Tx, str], object]
 
 

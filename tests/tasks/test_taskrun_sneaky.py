@@ -23,7 +23,7 @@ SKIPPED = UNSEEN.replace("assume-unchanged", "skip-worktree")
 ENDED = "open('calc.py','w').write('import os; os._exit(0)')"
 
 
-@pytest.mark.parametrize("sneaky", [f"{IGNORED}; {SHADOW}", f"{UNSEEN}; {SKIPPED}", ENDED])
+@pytest.mark.parametrize("sneaky", [f"{IGNORED}; {SHADOW}; {UNSEEN}; {SKIPPED}", ENDED])
 async def test_a_fixer_gains_nothing_by_what_git_does_not_show(world: World, sneaky: str) -> None:
     scenario = (
         NOTES

@@ -15,6 +15,8 @@ from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.workspace import Workspace, open_workspace
 from cockpit.tasks.run_tests import detect_test_command, run_tests
 
+pytestmark = pytest.mark.slow
+
 TEST = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self): self.assertTrue({})\n"
 
 

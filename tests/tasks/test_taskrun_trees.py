@@ -24,6 +24,7 @@ from cockpit.tasks.worktree import (
     ensure_task_worktree,
     head_commit,
     remove_worktree,
+    unmerged_branches,
 )
 
 pytestmark = pytest.mark.slow
@@ -240,7 +241,9 @@ async def test_clean_removes_what_is_merged_and_says_what_it_keeps(world: World)
     assert f"cockpit/{done}" not in git(world.root, "branch", "--list")
     assert world.show("calc.py").endswith("a + b")
 
+    assert await unmerged_branches(world.store, world.place) == (BRANCH,), "a chain names it"
     git(world.root, "merge", "--quiet", BRANCH)
+    assert await unmerged_branches(world.store, world.place) == ()
     cleaned = await clean_worktrees(world.store, world.place, everything=True)
     assert set(cleaned.removed) == {"ch-1", blocked}
     assert [name for name, _ in cleaned.kept] == [going]

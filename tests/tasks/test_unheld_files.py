@@ -11,6 +11,8 @@ import pytest
 from cockpit.tasks.agent_changes.unheld_files import add_unheld, list_unheld
 from cockpit.tasks.git import commit_all
 
+pytestmark = pytest.mark.slow
+
 
 def git(root: Path, *words: str) -> str:
     who = (

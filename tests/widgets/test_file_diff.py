@@ -17,6 +17,8 @@ from widgets.text.diff_rows import DiffText, Layout
 from widgets.text.language import name_language
 from widgets.views import FileDiffView
 
+pytestmark = pytest.mark.slow
+
 LINES = some.lists(some.sampled_from(["", "}", "a", "b", "c", "d", "e", "f"]), max_size=14)
 
 

@@ -9,6 +9,8 @@ from widgets.forms.pick_list import PickList, mark_current
 from widgets.views import FactView
 from widgets.work.measure_list import MeasureList, MeasureView, bars
 
+pytestmark = pytest.mark.slow
+
 FACTS = [
     FactView(
         key=str(place), source_ref=f"file:src/part_{place:05}.py:1-40", fate="removed", level="full",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.content import Content
@@ -10,6 +11,8 @@ from widgets.text.wrapped import wrap_line
 from widgets.work.task_memory_rows import LISTED_MOST, READ_MOST, handoff_rows, wip_rows
 from widgets.work.task_panel import TaskPanel
 from widgets.work.task_views import ErrorView, HandoffView, TaskView, WipView
+
+pytestmark = pytest.mark.slow
 
 
 async def test_long_lists_and_texts_are_cut_and_that_is_said(stage):

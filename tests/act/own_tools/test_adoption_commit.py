@@ -12,6 +12,8 @@ from cockpit.act.own_tools.adoption_commit import commit_adoption, find_commit, 
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 FILES = {".cockpit/tools/a_tool.py": "code\n", ".cockpit/tools/tests/test_a_tool.py": "test\n"}
 NONE = Sandbox(None, None, missing="bubblewrap (bwrap) is not installed")
 

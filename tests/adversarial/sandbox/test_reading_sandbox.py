@@ -17,6 +17,8 @@ from cockpit.act.sandbox.project_view import TooLarge, find_covers, names_only
 from cockpit.act.sandbox.reading_sandbox import find_refusal, run_reading
 from cockpit.act.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 PROBES = r"""
 import ctypes, json, os, platform, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)

@@ -29,6 +29,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals, sessions
 
+pytestmark = pytest.mark.slow
+
 
 def task(title: str, **fields: Any) -> dict[str, Any]:
     return {"title": title, "task_type": "feature", "acceptance": ["a test shows it"], **fields}

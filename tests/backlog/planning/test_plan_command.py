@@ -7,7 +7,10 @@ import re
 import stat
 from pathlib import Path
 
+import pytest
 from plan_world import Project
+
+pytestmark = pytest.mark.slow
 
 TEXT = "# Accounts\n\n- [ ] Seed the jitter\n- [ ] Refuse expired tokens (after #1)\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chains.batch_loop.coordinator_world import ChainWorld, Hurried
-from tasks.taskrun_world import World
+from tasks.taskrun_world import QUICK, World
 
 from cockpit.store.db.database import Store
 
@@ -16,6 +16,7 @@ from cockpit.store.db.database import Store
 def chained(tmp_path: Path) -> Iterator[ChainWorld]:
     """A project whose tests pass, with an open store."""
     made = ChainWorld(World.made(tmp_path))
+    made.world.work = QUICK
     made.green()
     yield made
     made.store.close()
@@ -25,6 +26,7 @@ def chained(tmp_path: Path) -> Iterator[ChainWorld]:
 def hurried(tmp_path: Path) -> Iterator[ChainWorld]:
     """The same, with a clock whose waiting is a hundred times as fast."""
     world = World.made(tmp_path)
+    world.work = QUICK
     world.store.close()
     world.store = Store.open(world.place.database, Hurried())
     made = ChainWorld(world)

@@ -15,6 +15,8 @@ from cockpit.chains.batch_size import (
 )
 from cockpit.chains.handover import WorkerLimits, WorkerUsage
 
+pytestmark = pytest.mark.slow
+
 OUTCOMES = st.sampled_from(["completed", "blocked", "interrupted", "failed"])
 STATUSES = st.sampled_from(["done", "blocked", "interrupted", "failed"])
 

@@ -31,22 +31,18 @@ def breaks(task_id: str) -> str:
 
 
 async def test_batches_grow_while_they_succeed_until_nothing_is_left(chained: ChainWorld) -> None:
-    made = chained.tasks(6)
+    made = chained.tasks(5)
     chain = chained.chain()
     ended = await chained.session(chain)
-    assert (ended.reason, ended.tasks_done, ended.batches) == ("empty", 6, 3)
-    assert [(row["size"], row["next_size"]) for row in chained.batches()] == [
-        (2, 3),
-        (3, 4),
-        (4, 4),
-    ]
+    assert (ended.reason, ended.tasks_done, ended.batches) == ("empty", 5, 2)
+    assert [(row["size"], row["next_size"]) for row in chained.batches()] == [(2, 3), (3, 4)]
     assert chained.statuses() == dict.fromkeys(made, "done")
     assert chained.leases() == []
     assert ended.tokens == sum(row["tokens"] for row in chained.batches()) > 0
     (metrics,) = chained.store.read_now(lambda seen: worker_metrics.select_for_chain(seen, "ch-1"))
-    assert (metrics.batches_completed, metrics.tasks_done, metrics.tokens) == (3, 6, ended.tokens)
+    assert (metrics.batches_completed, metrics.tasks_done, metrics.tokens) == (2, 5, ended.tokens)
     session = chained.store.read_now(lambda seen: workers.load(seen, "ch-1", 1))
-    assert (session.status, session.tokens, session.batches) == ("clean", ended.tokens, 3)
+    assert (session.status, session.tokens, session.batches) == ("clean", ended.tokens, 2)
 
 
 async def test_the_tasks_of_a_batch_run_at_once_and_a_size_of_one_in_turn(
@@ -193,7 +189,7 @@ async def test_a_task_that_breaks_off_takes_nothing_down(hurried: ChainWorld) ->
 async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
     hurried: ChainWorld, code: str, batches: int
 ) -> None:
-    made = hurried.tasks(3)
+    made = hurried.tasks(2)
     chain = hurried.chain()
     gone = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
     ended = await hurried.session(chain, scenario=gone)

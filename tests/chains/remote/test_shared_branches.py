@@ -17,6 +17,8 @@ from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.db.transaction import Tx
 
+pytestmark = pytest.mark.slow
+
 MANY = 2 * AT_ONCE + 3
 
 

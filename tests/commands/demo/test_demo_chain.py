@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import as_file
 from pathlib import Path
@@ -40,21 +39,6 @@ class Ended:
         return git(self.root, "show", f"{revision}:{path}")
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
-    folder = tmp_path_factory.mktemp("chain")
-    done = run_cockpit.run(
-        ("demo", "--chain", "--dir", "sample"),
-        cwd=folder,
-        env=bare_environment(folder / "home", OPENAI_API_KEY="none"),
-        patience_s=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    with Store.open(locate_project(folder / "sample").database) as store:
-        yield Ended(folder / "sample", done.stdout, done.stderr, store)
-
-
 def test_every_call_of_the_script_is_one_that_cockpit_reads() -> None:
     with as_file(shipped("chain.toml")) as path:
         turns = load_scenario(path).turn
@@ -65,7 +49,29 @@ def test_every_call_of_the_script_is_one_that_cockpit_reads() -> None:
             assert mask_value(dict(read.arguments)) == read.arguments
 
 
-def test_every_task_ends_as_it_should(ended: Ended) -> None:
+async def test_the_backlog_is_done_in_one_command(tmp_path: Path) -> None:
+    """And what it tells, leaves and does not touch is what the guide says."""
+    done = run_cockpit.run(
+        ("demo", "--chain", "--dir", "sample"),
+        cwd=tmp_path,
+        env=bare_environment(tmp_path / "home", OPENAI_API_KEY="none"),
+        patience_s=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    root = tmp_path / "sample"
+    with Store.open(locate_project(root).database) as store:
+        ended = Ended(root, done.stdout, done.stderr, store)
+        _tasks_end_as_they_should(ended)
+        _three_processes_did_it_and_two_ended_full(ended)
+        _the_work_is_on_the_chain_s_branch_and_nowhere_else(ended)
+    fresh = await make_sample(tmp_path / "fresh")
+    assert await Checkout.of(root) == await Checkout.of(fresh.root)
+    assert git(root, "rev-parse", "HEAD") == MAIN
+    assert git(root, "status", "--porcelain", "--untracked-files=all") == ""
+
+
+def _tasks_end_as_they_should(ended: Ended) -> None:
     known = {task.task_id: task for task in ended.store.read_now(tasks.select)}
     assert {name for name, task in known.items() if task.status == "done"} == set(DONE)
     assert known["T-5"].status == "blocked"
@@ -83,14 +89,7 @@ def test_every_task_ends_as_it_should(ended: Ended) -> None:
     assert taken["T-5"] == ["implement", "test", *["fix", "test"] * 2, "blocked"]
 
 
-async def test_the_person_s_checkout_is_what_it_was(ended: Ended, tmp_path: Path) -> None:
-    fresh = await make_sample(tmp_path / "fresh")
-    assert await Checkout.of(ended.root) == await Checkout.of(fresh.root)
-    assert git(ended.root, "rev-parse", "HEAD") == MAIN
-    assert git(ended.root, "status", "--porcelain", "--untracked-files=all") == ""
-
-
-def test_three_processes_did_it_and_two_ended_full(ended: Ended) -> None:
+def _three_processes_did_it_and_two_ended_full(ended: Ended) -> None:
     (chain,) = ended.store.read_now(chains.select)
     sessions = ended.store.read_now(lambda c: workers.select_for_chain(c, "ch-1"))
     assert chain.status == "completed"
@@ -112,7 +111,7 @@ def test_three_processes_did_it_and_two_ended_full(ended: Ended) -> None:
     assert failed.status == "FAIL" and "the_union_is_declared" in (failed.full_details or "")
 
 
-def test_the_work_is_on_the_chain_s_branch_and_nowhere_else(ended: Ended) -> None:
+def _the_work_is_on_the_chain_s_branch_and_nowhere_else(ended: Ended) -> None:
     form = "--format=%H %(trailers:key=Cockpit-Task,valueonly)"
     merges = git(ended.root, "log", "--merges", form, "cockpit/ch-1")
     merged = dict(reversed(line.split()) for line in merges.splitlines() if line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from cockpit.commands.demo.demo_guide import DISCUSS_WORDS, LINES, guide
 from cockpit.commands.demo.sample_project import Sample
 from cockpit.core.project_paths import locate_project
@@ -12,6 +14,8 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.context import packets
 from cockpit.store.journal.follow import follow
 from cockpit.store.sessions import messages, proposals
+
+pytestmark = pytest.mark.slow
 
 
 async def notices(runtime: Runtime, session_id: str) -> list[str]:

@@ -11,6 +11,8 @@ from commands.demo.demo_world import BRANCH, MAIN, NAME, bare_environment, git, 
 
 from cockpit.commands.demo.sample_project import Sample, SampleFailed, make_sample
 
+pytestmark = pytest.mark.slow
+
 
 def price(root: Path, weight: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

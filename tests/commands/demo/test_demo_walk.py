@@ -82,14 +82,11 @@ async def approve(runtime: Runtime, proposal: Proposal, _: int) -> None:
     await runtime.approve(proposal.proposal_id, shown_digest=proposal.shown_digest)
 
 
-def once(kind: str, other: Decide) -> Decide:
-    """Do ``other`` about the first proposal of that kind, and approve the rest."""
-    done: list[str] = []
+def once(ways: dict[str, Decide]) -> Decide:
+    """Do about the first proposal of each kind what ``ways`` says, and approve the rest."""
 
     async def act(runtime: Runtime, proposal: Proposal, count: int) -> None:
-        first = proposal.body.get("type", "context") == kind and not done
-        done.extend([kind] if first else [])
-        await (other if first else approve)(runtime, proposal, count)
+        await ways.pop(proposal.body.get("type", "context"), approve)(runtime, proposal, count)
 
     return act
 
@@ -120,9 +117,15 @@ STEPS = [
 ]
 
 
-async def test_the_straight_way(sample: Sample) -> None:
-    ended = await walk(sample, approve)
-    assert ended.fates == STEPS
+async def test_each_step_is_proposed_again_when_it_was_discussed(sample: Sample) -> None:
+    ways = {kind: discuss for kind, _ in STEPS}
+    ended = await walk(sample, once(ways))
+    assert ended.fates == [
+        fate
+        for at, step in enumerate(STEPS)
+        for fate in ([(step[0], "discussed")] if step not in STEPS[:at] else []) + [step]
+    ]
+    assert ended.proposals[1].revises == ended.proposals[0].proposal_id
     assert (ended.session.status, ended.session.result["status"]) == ("completed", "done")
     assert ended.session.task_type == "bug"
     assert committed(sample) == ["parcel/rates.py", "tests/test_rates.py"]
@@ -130,30 +133,16 @@ async def test_the_straight_way(sample: Sample) -> None:
     assert git(sample.root, "log", "-1", "--format=%an %s").startswith("cockpit demo Charge")
 
 
-@pytest.mark.parametrize("kind", ["context", "edit_file", "run", "git_commit"])
-async def test_a_discussed_step_is_proposed_again(sample: Sample, kind: str) -> None:
-    ended = await walk(sample, once(kind, discuss))
-    at = STEPS.index((kind, "approved"))
-    assert ended.fates == [*STEPS[:at], (kind, "discussed"), *STEPS[at:]]
-    assert ended.proposals[at + 1].revises == ended.proposals[at].proposal_id
-    assert ended.session.result["status"] == "done"
-
-
-@pytest.mark.parametrize("kind", ["context", "git_commit"])
-async def test_a_rejected_step_ends_it_and_leaves_main_alone(sample: Sample, kind: str) -> None:
-    ended = await walk(sample, once(kind, reject))
-    assert ended.fates[-1] == (kind, "rejected")
-    assert ended.session.result["status"] == "blocked"
-    assert committed(sample) == []
-
-
-async def test_a_request_narrowed_too_far_is_proposed_again_whole(sample: Sample) -> None:
+async def test_a_request_narrowed_too_far_comes_again_and_a_rejection_leaves_main_alone(
+    sample: Sample,
+) -> None:
     async def narrow(runtime: Runtime, proposal: Proposal, _: int) -> None:
         await runtime.approve(proposal.proposal_id, narrowed=["file:parcel/rates.py"])
 
-    ended = await walk(sample, once("context", narrow))
-    assert ended.fates[:3] == [STEPS[0], STEPS[0], STEPS[1]]
-    assert ended.session.result["status"] == "done"
+    ended = await walk(sample, once({"context": narrow, "git_commit": reject}))
+    assert ended.fates == [STEPS[0], *STEPS[:-1], ("git_commit", "rejected")]
+    assert ended.session.result["status"] == "blocked"
+    assert committed(sample) == []
 
 
 async def test_other_words_and_endless_discussions_get_an_end(sample: Sample) -> None:

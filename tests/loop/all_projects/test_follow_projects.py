@@ -17,6 +17,8 @@ from cockpit.core.project.known_projects import find_known, forget, list_known
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.loop.all_projects.follow_projects import ProjectsFeed, read_all
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 30
 
 

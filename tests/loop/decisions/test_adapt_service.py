@@ -25,6 +25,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals
 
+pytestmark = pytest.mark.slow
+
 AGENT = agent("s-1")
 
 

@@ -22,6 +22,8 @@ from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.review_template import FILES_MAX
 from cockpit.loop.intake.task_types import load_task_types
 
+pytestmark = pytest.mark.slow
+
 TYPES = load_task_types(None, None).types
 REVIEW = TYPES["review_pr"]
 

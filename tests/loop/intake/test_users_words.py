@@ -12,6 +12,8 @@ from cockpit.loop.intake.intent import IntentUnclear, resolve
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_types import load_task_types
 
+pytestmark = pytest.mark.slow
+
 TYPES = load_task_types(None, None).types
 ON_GITHUB = {*(name for name, kind in TYPES.items() if kind.needs_issue), "create_issue"}
 """They begin with what gh says; their templates have the words."""

@@ -20,6 +20,8 @@ from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import AlreadyDecided, shown_status
 
+pytestmark = pytest.mark.slow
+
 
 async def test_enter_allows_once(world):
     answer, shown = await world.answered(bash("make build"), "approved")

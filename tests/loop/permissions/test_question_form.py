@@ -27,6 +27,8 @@ from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions.proposals import Proposal
 
+pytestmark = pytest.mark.slow
+
 DATABASE = {
     "question": "Which database?",
     "header": "Database",

@@ -23,6 +23,8 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
 
+pytestmark = pytest.mark.slow
+
 LOOK = ask("file:calc.py", text="Looking.")
 
 

@@ -10,6 +10,8 @@ from cockpit.loop.session_state.read_session_state import FileChanged, FileRead,
 from cockpit.loop.session_state.state_overview import read_state_overview
 from cockpit.store.db.transaction import Tx
 
+pytestmark = pytest.mark.slow
+
 READ = FileRead("a.py", "sha", 1, 9, wave=2, is_current=True, in_packet=True)
 
 

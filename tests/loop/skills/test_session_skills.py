@@ -30,6 +30,8 @@ from cockpit.observe.knowledge import embed_text
 from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.sessions import proposals
 
+pytestmark = pytest.mark.slow
+
 WAIT = "name = 'request_context'\narguments = { purpose = 'wait', question = '?', scope = [] }"
 """A refused request: the wave passes and reads nothing."""
 FINISH = "name = 'finish'\narguments = { status = 'done', summary = 'seen' }"

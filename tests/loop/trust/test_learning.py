@@ -9,6 +9,8 @@ from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.store.journal.details.trust import TrustAccepted, TrustSuspended, TrustUsed
 
+pytestmark = pytest.mark.slow
+
 
 def read_tests(trust: TrustWorld):
     return lambda session_id, number: trust.read(session_id, f"file:tests/test_{number}.py")

@@ -27,6 +27,8 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.details.store import StateMoved
 from cockpit.store.journal.head_anchor import last_row
 
+pytestmark = pytest.mark.slow
+
 OTHER = {"archive/old.jsonl.gz": b"rows", "root.token": b"secret", "chains/ch-1-s1.log": b"log"}
 
 
@@ -291,7 +293,6 @@ def spread(count: int, trials: int) -> list[int]:
     return sorted({max(1, round(count * (part / trials) ** 0.6)) for part in range(1, trials + 1)})
 
 
-@pytest.mark.slow
 @pytest.mark.search
 def test_a_restoration_killed_at_any_step_leaves_the_old_or_the_restored_state(
     place: ProjectPaths, tmp_path: Path
@@ -303,7 +304,7 @@ def test_a_restoration_killed_at_any_step_leaves_the_old_or_the_restored_state(
     code, steps = run_until("restore", place, target, 0)
     assert code == 0
     seen = set()
-    for step in spread(int(steps), examples(4)):
+    for step in spread(int(steps), examples(3)):
         change(place)
         old = state_now(place)
         code, _ = run_until("restore", place, target, step)
@@ -316,7 +317,6 @@ def test_a_restoration_killed_at_any_step_leaves_the_old_or_the_restored_state(
     assert seen == {False, True}
 
 
-@pytest.mark.slow
 @pytest.mark.search
 def test_a_backup_killed_at_any_step_leaves_the_old_file_or_the_new_one(
     place: ProjectPaths, tmp_path: Path

@@ -117,7 +117,6 @@ def test_unittest_is_read_as_it_runs(tmp_path: Path) -> None:
     (tmp_path / "sums.py").write_text(UNITTEST, encoding="utf-8")
     script = "import unittest; unittest.main('sums')"
     for runner, words in (
-        ("unittest", ["-m", "unittest", "sums"]),
         ("unittest", ["-m", "unittest", "sums", "-v"]),
         ("script", ["-c", script]),
     ):
