@@ -44,8 +44,8 @@ def find_status(still, proposal_id: str) -> str:
 
 async def test_page_down_in_the_prompt_reads_a_proposal_on(still, project):
     scene = Scene(still.store, project).begin().wave("observing")
-    scene.propose("p-1", body="\n\n".join(f"word{place}" for place in range(60)))
-    async with on_screen(still, scene.session_id, size=(100, 30), ready=look) as (pilot, _, screen):
+    scene.propose("p-1", body="\n\n".join(f"word{place}" for place in range(24)))
+    async with on_screen(still, scene.session_id, size=(80, 24), ready=look) as (pilot, _, screen):
         scroll = screen.panes.proposals.query_one("#proposal-scroll", VerticalScroll)
         assert not screen.key_policy.is_read
         for _ in range(60):
@@ -80,14 +80,10 @@ OPTIONAL = ("narrow", "edit", "always", "hunks", "whole_change")
 KINDS: dict[str, tuple[Callable[[Scene, str], object] | None, set[str]]] = {
     "context": (lambda s, name: s.ask(name), {"narrow"}),
     "context of one item": (lambda s, name: s.ask(name, items=ITEMS[:1]), set()),
-    "edit in one place": (lambda s, name: s.edit(name), {"edit", "whole_change"}),
     "edit in two places": (
         lambda s, name: s.propose(name, diffs=[("a.py", BEFORE, TWO_PLACES)]),
         {"edit", "whole_change", "hunks"},
     ),
-    "run": (lambda s, name: s.propose(name, kind="run", fields=[("argv", "make")]), {"edit"}),
-    "profile": (lambda s, name: s.shift_attention(name), set()),
-    "edit": (None, {"always", "edit", "whole_change"}),
     "command": (None, {"always", "edit"}),
     "questions": (None, set()),
 }
@@ -95,7 +91,7 @@ KINDS: dict[str, tuple[Callable[[Scene, str], object] | None, set[str]]] = {
 
 async def test_keys_are_offered_where_they_do_something(still, project):
     sessions = {kind: begin(still.store, project, kind, how) for kind, (how, _) in KINDS.items()}
-    async with on_screen(still, size=(160, 45)) as (pilot, app, screen):
+    async with on_screen(still, size=(100, 30)) as (pilot, app, screen):
         for kind, (_, works) in KINDS.items():
             app.attach(sessions[kind])
             await look(pilot)
