@@ -342,12 +342,13 @@ async def test_settings_are_changed_in_the_users_file(still, tmp_path, monkeypat
 
 
 CHECKS = [
-    CheckRow("store", "broken", "row 17 of the journal does not match its digest", "cockpit recover, then cockpit doctor again; the copy of the day before is kept"),
+    CheckRow("store", "broken", "row 17 of the journal does not match its digest",
+             "cockpit recover, then cockpit doctor again; the copy of the day before is kept"),
     CheckRow("anthropic", "missing", "ANTHROPIC_API_KEY is not set", "set it, or use another model"),
     CheckRow("sandbox", "missing", "no bubblewrap", "apt install bubblewrap"),
     CheckRow("git", "ok", "git 2.39.5", ""),
     CheckRow("terminal", "ok", "256 colours, kitty keys", ""),
-]
+]  # fmt: skip
 
 
 class Checked(DoctorScreen):

@@ -17,7 +17,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import proposals
 
-SIZES = ((150, 42), (100, 24), (99, 30), (80, 24), (250, 60))
+SIZES = ((150, 42), (100, 24), (80, 24))
 FRAMES = "╭╮╰╯│─"
 
 
