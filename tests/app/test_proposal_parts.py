@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from app_scenes import BEFORE, ITEMS, Scene
-from app_world import look, on_screen, settled, text_of, until
+from app_world import look, on_screen, text_of, until
 from permission_scenes import Agents
 from textual.containers import VerticalScroll
 
+from cockpit.app import key_hints
+from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.registry import ACTIONS
+from cockpit.app.actions.screen_actions import ScreenActions
+from cockpit.app.projection.fold import State
+from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals
 
 EMPTY: dict[str, dict[str, Any]] = {
@@ -80,34 +86,29 @@ OPTIONAL = ("narrow", "edit", "always", "hunks", "whole_change")
 KINDS: dict[str, tuple[Callable[[Scene, str], object] | None, set[str]]] = {
     "context": (lambda s, name: s.ask(name), {"narrow"}),
     "context of one item": (lambda s, name: s.ask(name, items=ITEMS[:1]), set()),
+    "edit in one place": (lambda s, name: s.edit(name), {"edit", "whole_change"}),
     "edit in two places": (
         lambda s, name: s.propose(name, diffs=[("a.py", BEFORE, TWO_PLACES)]),
         {"edit", "whole_change", "hunks"},
     ),
+    "run": (lambda s, name: s.propose(name, kind="run", fields=[("argv", "make")]), {"edit"}),
+    "profile": (lambda s, name: s.shift_attention(name), set()),
+    "edit": (None, {"always", "edit", "whole_change"}),
     "command": (None, {"always", "edit"}),
     "questions": (None, set()),
 }
 
 
-async def test_keys_are_offered_where_they_do_something(still, project):
-    sessions = {kind: begin(still.store, project, kind, how) for kind, (how, _) in KINDS.items()}
-    async with on_screen(still, size=(100, 30)) as (pilot, app, screen):
-        for kind, (_, works) in KINDS.items():
-            app.attach(sessions[kind])
-            await look(pilot)
-            screen.panes.proposals.focus()
-            await settled(pilot)
-            valid = {each.id for _, each in screen.pressable()}
-            assert valid & set(OPTIONAL) == works, kind
-            shown = {hint.press for hint in screen.panes.proposals.hints}
-            for action in ACTIONS:
-                if action.id in OPTIONAL and action.id not in works:
-                    assert action.press not in shown or not action.press, kind
-            for key, opened in (("a", "always"), ("v", "whole_change"), ("n", "narrow")):
-                await pilot.press(key)
-                has_opened = app.screen is not screen or screen.panes.proposals.narrowing
-                assert has_opened == (opened in works), (kind, key)
-                if has_opened:
-                    await pilot.press("escape")
-                    await look(pilot)
-                    screen.panes.proposals.focus()
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_are_offered_where_they_do_something(still, project, kind):
+    propose, works = KINDS[kind]
+    session_id = begin(still.store, project, kind, propose)
+    state = State().fold(still.store.read_now(lambda c: journal.rows(c, limit=1_000)))
+    queue = state.views(still.store.clock.now(), session_id).queue
+    context = ActionContext(pane="proposals").about(queue.front)
+    valid = {each.id for _, each in ScreenActions(ACTIONS).pressable(context)}
+    assert valid & set(OPTIONAL) == works
+    shown = {hint.press for hint in key_hints.proposal_hints(ACTIONS, queue, pane="proposals")}
+    for action in ACTIONS:
+        if action.id in OPTIONAL and action.id not in works:
+            assert action.press not in shown or not action.press
