@@ -21,9 +21,7 @@ from cockpit.store.sessions import proposals
 
 EMPTY: dict[str, dict[str, Any]] = {
     "nothing": {},
-    "no visible character": {"body": "\u200b\u2060"},
     "only signs": {"body": "#\n\n-\n\n> \n"},
-    "an empty fence": {"body": "```\n```\n"},
     "no change": {"diffs": [("a.py", "a\n", "a\n")], "title": "edit a.py (+0 −0)"},
     "the title has every field": {"fields": [("argv", "make")], "title": "run make"},
 }
