@@ -25,7 +25,8 @@ JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/
 VENV := .venv
 BIN := $(VENV)/bin
 CPU_TIME = $(BIN)/python .ci/cpu_time.py
-PYTEST = $(CPU_TIME) $(BIN)/pytest -n $(JOBS) --dist worksteal
+# Each process of tests compiles what it imports, unless another one has kept that.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(CPU_TIME) $(BIN)/pytest -n $(JOBS) --dist worksteal
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt

@@ -24,8 +24,6 @@ hypothesis.settings.load_profile("at any load")
 
 # Programs of tests that ask for python3 get the one that runs the tests.
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-# Processes of tests run in projects whose status is compared.
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 # Before anything can open a store: no test may use the state folder of the user who runs it.
 state_for_tests.install()
@@ -33,10 +31,14 @@ user_presence.assume_user()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Reset signals to what a terminal gives.
+    """Set what processes of tests inherit.
 
-    A shell that runs the tests in the background ignores some, and processes of tests would inherit that.
+    Signals are what a terminal gives: a shell that runs the tests in the background ignores some. Bytecode is
+    written by the processes that run tests alone, and for all: those of tests run in projects whose status is
+    compared.
     """
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL

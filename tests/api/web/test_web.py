@@ -80,7 +80,7 @@ def wait_for_screens(served: Web, count: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while screens(served) != count:
         assert time.monotonic() < deadline, list_processes(served.mark)
-        time.sleep(0.02)
+        time.sleep(0.05)  # each look goes through all processes of the machine
 
 
 def _open_links(served: Web) -> None:
