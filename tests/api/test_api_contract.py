@@ -35,7 +35,7 @@ from cockpit.store.db.transaction import Tx
 pytestmark = pytest.mark.slow
 
 EXAMPLES = int(os.environ.get("COCKPIT_HTTP_EXAMPLES", "2"))
-OPERATIONS = 1_000 if "COCKPIT_HTTP_EXAMPLES" in os.environ else examples(8)
+OPERATIONS = 1_000 if "COCKPIT_HTTP_EXAMPLES" in os.environ else examples(4)
 """How many operations a run tries, by the seed that pytest prints."""
 CHECKS = [
     not_a_server_error,

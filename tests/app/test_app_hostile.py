@@ -6,7 +6,6 @@ import re
 
 import pytest
 from app_scenes import Scene
-from app_terminal import Terminal
 from app_world import settled, until
 
 from cockpit.app.application import CockpitApp
@@ -59,16 +58,3 @@ async def test_every_pane_and_notice_draws_it_without_its_controls(still, scene)
         app.show_error(STORED)
         await until(pilot, lambda: "[red]markup[@click=app.quit]" in drawn(app))
         assert "\x1b" not in drawn(app)
-
-
-def test_nothing_of_it_reaches_a_real_terminal(still, scene, project):
-    still.store.close()
-    with Terminal("replay", scene.session_id, cwd=project) as terminal:
-        terminal.until("seq ")
-        terminal.until("markup")
-        terminal.press(b"q")
-        assert terminal.ends() == 0
-        wrote = terminal.wrote
-    for bad in (b"\x1b]52", b"\x1b]0;", b"\x1b]8;", b"owned\x07", b"\x1b_", b"\x1bPq", b"\xc2\x9b"):
-        assert bad not in wrote, bad
-    assert "\u202e".encode() not in wrote

@@ -259,7 +259,7 @@ async def play(world: World, steps: list[tuple[object, ...]]) -> None:
     phases=PHASES,
     suppress_health_check=[HealthCheck.too_slow],
 )
-@given(st.lists(STEPS, min_size=15, max_size=30))
+@given(st.lists(STEPS, min_size=12, max_size=20))
 def test_random_keys_decide_nothing_unseen_and_lose_no_words(
     steps: list[tuple[object, ...]],
 ) -> None:
