@@ -364,10 +364,9 @@ class Played:
         for proposal_id in self.proposals:
             self.run("proposals", "show", proposal_id)
         self.run("proposals", "show", self.proposals[0], "--json")
-        for session_id in self.sessions[:2]:  # those of terminals came first
-            self.run("sessions", "jump", session_id)
         for session_id in self.sessions:
             self.run("sessions", "show", session_id)
+            self.run("sessions", "jump", session_id)
             target = self.acp.world.folder / f"{session_id}.md"
             self.run("sessions", "export", session_id, str(target))
             if target.exists():

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from stage import settle
 
 from widgets.bands.band_meter import BandMeter
 from widgets.text.numerals import duration, money, span, tokens
@@ -67,11 +68,11 @@ async def test_it_says_what_the_providers_cache_has(stage):
         ):
             meter.show(view)
             await pilot.resize_terminal(width, 14)
-            await pilot.pause()
+            await settle(pilot)
             assert told in [row.strip("│").strip() for row in pilot.app.rows], (width, told)
         meter.show(cached)
         await pilot.resize_terminal(24, 14)
-        await pilot.pause()
+        await settle(pilot)
         assert any(row.strip("│").strip().endswith("…") for row in pilot.app.rows)
 
 
