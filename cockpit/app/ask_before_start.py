@@ -30,8 +30,17 @@ class QuestionApp(TerminalApp[bool]):
     #keys { height: 1; padding: 0 2; }
     """
 
-    def __init__(self, title: str, text: str, *, agree: str, refuse: str) -> None:
+    def __init__(
+        self,
+        title: str,
+        text: str,
+        *,
+        agree: str,
+        refuse: str,
+        armed_after_s: float = _ARMED_AFTER_S,
+    ) -> None:
         super().__init__()
+        self._armed_after_s = armed_after_s
         self._title, self._text = title, text
         self._answers = f"y {agree} · n {refuse} · ↑ ↓ pgup pgdn scroll"
         self._asked_at = float("inf")
@@ -58,7 +67,7 @@ class QuestionApp(TerminalApp[bool]):
             "end": scroll.scroll_end,
         }
         # When the key went down counts: on a far terminal it comes later.
-        is_answer = event.time - self._asked_at >= _ARMED_AFTER_S
+        is_answer = event.time - self._asked_at >= self._armed_after_s
         if move := moves.get(event.key):
             event.stop()
             move(animate=False)

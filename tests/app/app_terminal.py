@@ -5,19 +5,27 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import run_cockpit
 
 PATIENCE_S = 60.0
+SGR = re.compile(rb"\x1b\[([0-9;]*)m")
 COLD = (sys.executable, "-m", "cockpit")
 _SHELL = ("bash", "--norc", "--noprofile", "-i")
+
+
+def read_colours(wrote: bytes) -> set[bytes]:
+    """Return the codes of colours and styles in what was written."""
+    return {code for found in SGR.findall(wrote) for code in found.split(b";") if code}
 
 
 def _control_terminal() -> None:
@@ -96,8 +104,15 @@ class Terminal:
             if is_there:
                 return self.wrote.index(text.encode(), after) + len(text.encode())
 
+    def wait_for(self, true: Callable[[], object]) -> None:
+        """Read until ``true``, which looks at something else than what is written."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not true():
+            assert time.monotonic() < deadline, f"it never came to that: {self.wrote[-2000:]!r}"
+            self._read(0.05)
+
     def pause(self) -> None:
-        """Read for a second, as a person would."""
+        """Read for a second, as a person would, so that keys that count after half of one count."""
         until = time.monotonic() + 1
         while (left := until - time.monotonic()) > 0 and self._read(left):
             continue

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import screens
+from textual import events
 from textual._compositor import LayoutUpdate
 from textual.app import App
 from textual.pilot import Pilot
@@ -69,6 +70,15 @@ def screen_of(pilot: Pilot[int]) -> CockpitScreen:
         if isinstance(screen, CockpitScreen):
             return screen
     raise AssertionError("there is no cockpit's screen")
+
+
+async def write(pilot: Pilot[int], text: str, *keys: str) -> None:
+    """Paste ``text`` into what has the focus, then press ``keys``.
+
+    A letter that is pressed is drawn by itself, in a frame or two: a word takes as long as a start does.
+    """
+    pilot.app.post_message(events.Paste(text))
+    await pilot.press(*keys) if keys else await pilot.pause()
 
 
 async def settled(pilot: Pilot[int]) -> CockpitScreen:

@@ -60,8 +60,9 @@ def picture(snapshot):
     async def compare(pilot, name, sizes=(), ready=calm):
         different = []
         for size in sizes or (pilot.app.size,):
-            await pilot.resize_terminal(*size)
-            await until(pilot, lambda size=size: tuple(pilot.app.screen.size) == tuple(size))
+            if tuple(pilot.app.screen.size) != tuple(size):
+                await pilot.resize_terminal(*size)
+                await until(pilot, lambda size=size: tuple(pilot.app.screen.size) == tuple(size))
             await ready(pilot)
             of = f"{name}-{size[0]}x{size[1]}".removeprefix("-")
             if pilot.app.export_screenshot() != snapshot(name=of, extension_class=Pictures):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 
 import pytest
+from msgspec import structs
 
 from cockpit.app import key_hints
 from cockpit.app.actions.action import GROUPS
@@ -79,6 +81,38 @@ def test_the_footer_tells_what_is_valid_now(context, there, not_there):
         assert (BY_ID[name].key, BY_ID[name].label) in labels
     for name in not_there:
         assert (BY_ID[name].key, BY_ID[name].label) not in labels
+
+
+CHANGES: dict[str, tuple[object, ...]] = {
+    "proposal_kind": ("action", "context", "permission"),
+    "task_status": ("todo", "in_progress", "review", "done", "blocked", "archived"),
+    "chain_status": ("running", "stopped"),
+    "proposal_count": (2,),
+}
+"""Values of a context that conditions of actions ask for; those that are true or false are turned."""
+
+
+@pytest.mark.parametrize(
+    "action", [each for each in ACTIONS if each.id != "save"], ids=lambda action: action.id
+)
+def test_each_action_is_reached_by_its_keys_or_the_palette_where_it_is_valid(action):
+    """No other action that is valid with it takes its key. (A form saves by itself.)"""
+    pane = action.pane or "prompt"
+    base = ActionContext(pane="work" if pane == "tasks" else pane)
+    turned = [(n, not v) for n, v in structs.asdict(base).items() if isinstance(v, bool)]
+    options = [*turned, *((name, value) for name, some in CHANGES.items() for value in some)]
+    options.append(("row_verbs", (action.id.removeprefix(f"{action.pane}_"),)))
+    tries = (dict(few) for count in range(4) for few in combinations(options, count))
+    contexts = (structs.replace(base, **few) for few in tries)
+    screen = ScreenActions(ACTIONS)
+    for context in filter(action.when, contexts):
+        keys = {each.id: key for key, each in screen.pressable(context)}
+        is_listed = action.id in {each.id for each in screen.valid(context)}
+        if action.id in keys if action.press else is_listed:
+            break
+    else:
+        raise AssertionError("nothing reaches it")
+    assert is_listed or not action.palette
 
 
 def test_a_key_of_the_users_replaces_ours_and_takes_it_from_others():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
-from app_world import drawn, screen_of, until
+from app_world import drawn, screen_of, until, write
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
@@ -76,8 +76,20 @@ def idle(acp: Acp, pilot: Pilot[int]) -> Callable[[], bool]:
     return lambda: bool(app.session_id) and not app.runs.any_running
 
 
-async def test_a_session_of_the_named_agent(acp: Acp) -> None:
+async def test_a_session_of_a_completed_agent_is_shown_and_gets_a_mode_and_a_model(
+    acp: Acp,
+) -> None:
     async with run(acp) as pilot:
+        prompt = screen_of(pilot).prompt
+        await send(pilot, "/agent nobody do it")
+        await says(pilot, "There is no agent 'nobody'")
+        assert prompt.text == "/agent nobody do it"
+        assert not screen_of(pilot).host.session_id
+        prompt.put("")
+        await write(pilot, "/agent sc", "r")
+        await shows(pilot, "/agent scripted", "Scripted · installed")
+        await pilot.press("tab")
+        assert prompt.text == "/agent scripted "
         await send(pilot, "/agent scripted everything please")
         text = await shows(pilot, "All seen.", "plan: 1 of 2", "seen, not gated", "your turn")
         assert "read · Read room.py" in text and "room.py:3" in text
@@ -95,6 +107,22 @@ async def test_a_session_of_the_named_agent(acp: Acp) -> None:
         last = read(lambda c: sessions.find_latest(c, with_agents=True))
         assert last is not None and last.session_id == screen_of(pilot).host.session_id
         assert read(sessions.find_latest) is None
+        # Its own commands, its modes and models.
+        prompt.focus()
+        await pilot.press("slash", "c")
+        await shows(pilot, "/compact", "Shorten the history")
+        await send(pilot, "/mode ask")
+        await shows(pilot, "Mode is now Ask")
+        await send(pilot, "/model LARGE")
+        await shows(pilot, "Large")
+        await send(pilot, "/mode nonsense")
+        await says(pilot, "There is no mode 'nonsense'; there are auto, ask.")
+        assert prompt.text == "/mode nonsense"
+        await send(pilot, "/mode")
+        await shows(pilot, "Auto", "now")
+        await pilot.press("escape")
+        await send(pilot, "/agent")
+        await shows(pilot, "Start a session with", "Scripted")
 
 
 async def test_an_agent_that_has_new_sessions_is_named_before_the_first(acp: Acp) -> None:
@@ -116,7 +144,7 @@ async def test_an_agent_that_has_new_sessions_is_named_before_the_first(acp: Acp
     assert acp.load(session_id).agent == ""
 
 
-async def test_an_edit_is_allowed_and_its_diff_folded(acp: Acp) -> None:
+async def test_an_edit_is_allowed_and_a_message_waits_for_the_end_of_the_turn(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent scripted edit note.txt")
         await shows(pilot, "scripted asks", "note.txt")
@@ -129,13 +157,12 @@ async def test_an_edit_is_allowed_and_its_diff_folded(acp: Acp) -> None:
         screen.panes.conversation.focus()
         await pilot.press("right")
         await shows(pilot, "+written by the agent")
-
-
-async def test_a_message_is_queued_while_the_agent_works_and_an_interrupt_lets_it_in(
-    acp: Acp,
-) -> None:
-    async with run(acp) as pilot:
-        await send(pilot, "/agent scripted hang")
+        await until(pilot, idle(acp, pilot))
+        # A message is queued while the agent works; an interrupt lets it in.
+        before = screen.host.session_id
+        screen.prompt.focus()
+        await send(pilot, "/agent scripted --checkout hang")
+        await until(pilot, lambda: screen.host.session_id != before)
         await begins(acp, pilot)
         await send(pilot, "answer me")
         await shows(pilot, "queued")
@@ -147,22 +174,6 @@ async def test_a_message_is_queued_while_the_agent_works_and_an_interrupt_lets_i
         assert "queued" not in text
 
 
-async def test_mode_and_model_are_chosen(acp: Acp) -> None:
-    async with run(acp) as pilot:
-        await send(pilot, "/agent scripted")
-        await shows(pilot, "Auto", " scripted ")
-        await send(pilot, "/mode ask")
-        await shows(pilot, "Mode is now Ask")
-        await send(pilot, "/model LARGE")
-        await shows(pilot, "Large")
-        await send(pilot, "/mode nonsense")
-        await says(pilot, "There is no mode 'nonsense'; there are auto, ask.")
-        assert screen_of(pilot).prompt.text == "/mode nonsense"
-        await send(pilot, "/mode")
-        await shows(pilot, "Auto", "now")
-        await pilot.press("enter")
-
-
 async def test_the_second_agent_gets_a_worktree_unless_the_user_says_otherwise(acp: Acp) -> None:
     async with run(acp) as pilot:
         host = screen_of(pilot).host
@@ -172,7 +183,6 @@ async def test_the_second_agent_gets_a_worktree_unless_the_user_says_otherwise(a
         for words, is_own in (
             ("do touch second.txt", True),
             ("--checkout do touch third.txt", False),
-            ("--worktree do touch fourth.txt", True),
         ):
             before = host.session_id
             await send(pilot, f"/agent scripted {words}")
@@ -194,29 +204,6 @@ async def test_two_agents_that_start_at_once_do_not_share_the_checkout(acp: Acp)
     names = await asyncio.gather(*(acp.start("do true") for _ in range(3)))
     folders = [acp.load(name).cwd for name in names]
     assert len(set(folders)) == 3 and folders.count(str(acp.world.root)) == 1
-
-
-async def test_agents_and_their_commands_are_completed(acp: Acp) -> None:
-    async with run(acp) as pilot:
-        await send(pilot, "/agent nobody do it")
-        await says(pilot, "There is no agent 'nobody'")
-        assert screen_of(pilot).prompt.text == "/agent nobody do it"
-        assert not screen_of(pilot).host.session_id
-        screen_of(pilot).prompt.put("")
-        for letter in "/agent scr":
-            await pilot.press({"/": "slash", " ": "space"}.get(letter, letter))
-        await shows(pilot, "/agent scripted", "Scripted · installed")
-        await pilot.press("tab")
-        assert screen_of(pilot).prompt.text == "/agent scripted "
-        await send(pilot, "/agent scripted everything")
-        await shows(pilot, "All seen.", "your turn")
-        for letter in "/c":
-            await pilot.press({"/": "slash"}.get(letter, letter))
-        await shows(pilot, "/compact", "Shorten the history")
-        screen_of(pilot).prompt.put("/agent")
-        screen_of(pilot).prompt._close()
-        await pilot.press("enter")
-        await shows(pilot, "Start a session with", "Scripted")
 
 
 async def test_a_session_is_resumed_and_forked(acp: Acp) -> None:

@@ -6,8 +6,7 @@ import re
 
 import pytest
 from app_scenes import Scene
-from app_terminal import Terminal
-from app_world import on_screen, settled, until
+from app_world import settled, until
 
 from cockpit.app.application import CockpitApp
 
@@ -44,8 +43,10 @@ def drawn(app) -> str:
     )
 
 
-async def test_every_pane_draws_it_without_its_controls(still, scene):
-    async with on_screen(still, scene.session_id, size=(150, 50)) as (pilot, app, _):
+async def test_every_pane_and_notice_draws_it_without_its_controls(still, scene):
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 50), notifications=True) as pilot:
+        app.attach(scene.session_id)
         for keys in ((), ("alt+n",), ("f6",), ("escape", "ctrl+p"), ("escape", "f1"), ("escape",)):
             await pilot.press(*keys)
             await settled(pilot)
@@ -53,25 +54,7 @@ async def test_every_pane_draws_it_without_its_controls(still, scene):
             found = re.findall("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
             assert found == []
         assert "markup" in text
-
-
-async def test_it_is_told_as_it_is_in_notifications(still):
-    app = CockpitApp(still)
-    async with app.run_test(size=(150, 42), notifications=True) as pilot:
-        await settled(pilot)
+        app.clear_notifications()
         app.show_error(STORED)
         await until(pilot, lambda: "[red]markup[@click=app.quit]" in drawn(app))
         assert "\x1b" not in drawn(app)
-
-
-def test_nothing_of_it_reaches_a_real_terminal(still, scene, project):
-    still.store.close()
-    with Terminal("replay", scene.session_id, cwd=project) as terminal:
-        terminal.until("seq ")
-        terminal.until("markup")
-        terminal.press(b"q")
-        assert terminal.ends() == 0
-        wrote = terminal.wrote
-    for bad in (b"\x1b]52", b"\x1b]0;", b"\x1b]8;", b"owned\x07", b"\x1b_", b"\x1bPq", b"\xc2\x9b"):
-        assert bad not in wrote, bad
-    assert "\u202e".encode() not in wrote

@@ -5,7 +5,7 @@ from __future__ import annotations
 import chain_scenes
 import pytest
 import work_scenes
-from app_world import look, on_screen, settled, text_of, until
+from app_world import look, on_screen, settled, text_of, until, write
 from chain_scenes import ChainScene
 from chains.chain_world import Chains
 from tasks.taskrun_world import git
@@ -53,8 +53,15 @@ def running(still, project) -> ChainScene:
     return chain_scenes.running(still.store, project)
 
 
-async def test_a_role_is_followed_and_one_comes_back(still, running):
+async def test_a_task_is_tried_again_its_roles_are_followed_and_the_chain_is_drained(
+    still, running
+):
     async with on_screen(still, size=WIDE) as (pilot, app, screen):
+        await to_row(pilot, screen, "ch-2/T-7")
+        await pilot.press("r")
+        await until(pilot, lambda: task(still, "T-7").status == "in_progress")
+        await until(pilot, lambda: "T-7 ○ unblocked" in text_of(app))
+
         await to_row(pilot, screen, "ch-2/T-2")
         await pilot.press("enter")
         await until(pilot, lambda: "The comparison takes" in text_of(app))
@@ -69,10 +76,7 @@ async def test_a_role_is_followed_and_one_comes_back(still, running):
         assert screen.pane == "work"
         assert screen.panes.work.at_cursor == "ch-2/T-2"
 
-
-async def test_what_is_followed_goes_on_with_the_tasks_next_role(still, running):
-    async with on_screen(still, size=WIDE) as (pilot, app, screen):
-        await to_row(pilot, screen, "ch-2/T-2")
+        # What is followed goes on with the task's next role.
         await pilot.press("enter")
         fixer = app.session_id
         running.over("T-2", "done").step("T-2", "test").over("T-2", "passed", passed=13, failed=0)
@@ -83,9 +87,6 @@ async def test_what_is_followed_goes_on_with_the_tasks_next_role(still, running)
         await pilot.press("left")
         await until(pilot, lambda: app.session_id == "")
 
-
-async def test_a_chain_is_drained_then_stopped(still, running):
-    async with on_screen(still, size=WIDE) as (pilot, app, screen):
         await to_row(pilot, screen, "ch-2/T-2")
         await until(pilot, lambda: "p drain" in text_of(app))
         await pilot.press("p")
@@ -95,14 +96,6 @@ async def test_a_chain_is_drained_then_stopped(still, running):
         await pilot.press("z")
         await until(pilot, lambda: chain(still).stop_now)
         await until(pilot, lambda: "stopping" in text_of(app))
-
-
-async def test_a_blocked_task_is_tried_again(still, running):
-    async with on_screen(still, size=WIDE) as (pilot, app, screen):
-        await to_row(pilot, screen, "ch-2/T-7")
-        await pilot.press("r")
-        await until(pilot, lambda: task(still, "T-7").status == "in_progress")
-        await until(pilot, lambda: "T-7 ○ unblocked" in text_of(app))
 
 
 async def test_a_chain_that_stopped_goes_on_in_a_process_of_its_own(still, project):
@@ -139,7 +132,7 @@ async def test_a_chain_is_started_on_the_board_and_finishes_there(tmp_path, monk
         await until(pilot, lambda: "Write part1" in text_of(app))
         await pilot.press("W", "enter")
         await settled(pilot)
-        await pilot.press(*"--approve all", "enter")
+        await write(pilot, "--approve all", "enter")
         await until(pilot, lambda: "✔ T-1" in text_of(app))
         await pilot.press("escape")
         await until(pilot, lambda: "✔ ch-1" in text_of(app))

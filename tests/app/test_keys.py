@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from app_git import git
-from app_world import screen_of, settled, until
+from app_world import screen_of, settled, until, write
 from work_scenes import story
 
 from cockpit.app.application import CockpitApp
@@ -94,10 +94,23 @@ def status(runtime, app):
     return runtime.store.read_now(lambda c: sessions.load(c, app.session_id)).status
 
 
-async def test_enter_twice_carries_a_change_to_its_end(cockpit, project):
+async def test_enter_twice_carries_a_change_to_its_end_and_typing_approves_nothing(
+    cockpit, project
+):
     async with cockpit() as (pilot, app, runtime):
-        screen = await asked(pilot, app)
-        assert screen.panes.proposals.armed
+        screen = screen_of(pilot)
+        await pilot.press(*"hm")
+        await until(pilot, lambda: screen.key_policy.open is not None)
+        assert screen.prompt.has_focus, "the focus stays as a proposal arrives"
+        assert screen.prompt.text == "hm"
+        await pilot.press(*["backspace"] * 2)
+        assert not screen.panes.proposals.armed
+        await pilot.press("enter")
+        await until(pilot, lambda: "look first" in str(screen.prompt.border_title))
+        await asked(pilot, app)
+        await pilot.press(*"ok", "backspace", "backspace", "enter")
+        assert decided(runtime) == [("context", "pending")]
+        await asked(pilot, app)
         await pilot.press("enter")
         await asked(pilot, app, "action")
         assert (project / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
@@ -110,47 +123,9 @@ async def test_enter_twice_carries_a_change_to_its_end(cockpit, project):
         assert runtime.store.read_now(verify_chain.verify).ok
 
 
-async def test_enter_before_it_was_seen_and_typing_approve_nothing(cockpit):
-    async with cockpit() as (pilot, app, runtime):
-        screen = screen_of(pilot)
-        await pilot.press(*"a thought")
-        await until(pilot, lambda: screen.key_policy.open is not None)
-        assert screen.prompt.has_focus, "the focus stays as a proposal arrives"
-        assert screen.prompt.text == "a thought"
-        await pilot.press(*["backspace"] * 9)
-        assert not screen.panes.proposals.armed
-        await pilot.press("enter")
-        await until(pilot, lambda: "look first" in str(screen.prompt.border_title))
-        await asked(pilot, app)
-        await pilot.press(*"ok", "backspace", "backspace", "enter")
-        assert decided(runtime) == [("context", "pending")]
-
-
-async def test_escape_asks_for_words_and_the_words_are_one_decision_and_one_wave(cockpit, project):
-    async with cockpit() as (pilot, app, runtime):
-        await asked(pilot, app)
-        await pilot.press("enter")
-        screen = await asked(pilot, app, "action")
-        await pilot.press("escape")
-        await until(pilot, lambda: screen.prompt.hint == "type your reply")
-        assert screen.prompt.has_focus
-        assert screen.panes.is_visible("proposals"), "it can be read while one writes"
-        assert decided(runtime)[-1] == ("action", "pending")
-        app.engine.store.clock.advance(1)
-        await pilot.press("enter")
-        assert decided(runtime)[-1] == ("action", "pending"), "without words Enter does nothing"
-        await pilot.press(*"use the operator module", "enter")
-        await until(pilot, lambda: status(runtime, app) == "completed")
-        assert said(runtime, app)[-1] == "use the operator module"
-        assert decided(runtime)[-1] == ("action", "discussed")
-        assert (project / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
-        waves = runtime.store.read_now(
-            lambda c: c.execute("SELECT count(*) FROM wave_runs").fetchone()
-        )
-        assert waves[0] == 3, "one that read, one that asked, and one for the words"
-
-
-async def test_narrowing_keeps_only_what_is_ticked(cockpit):
+async def test_a_request_is_narrowed_and_the_words_after_escape_are_one_decision_and_one_wave(
+    cockpit, project
+):
     async with cockpit() as (pilot, app, runtime):
         screen = await asked(pilot, app)
         await pilot.press("ctrl+n", "space", "j", "space")
@@ -172,8 +147,27 @@ async def test_narrowing_keeps_only_what_is_ticked(cockpit):
         assert found.narrowed == ("file:calc.py",)
         assert screen.prompt.has_focus
 
+        await pilot.press("escape")
+        await until(pilot, lambda: screen.prompt.hint == "type your reply")
+        assert screen.prompt.has_focus
+        assert screen.panes.is_visible("proposals"), "it can be read while one writes"
+        assert decided(runtime)[-1] == ("action", "pending")
+        app.engine.store.clock.advance(1)
+        await pilot.press("enter")
+        assert decided(runtime)[-1] == ("action", "pending"), "without words Enter does nothing"
+        await write(pilot, "use the operator module", "enter")
+        await until(pilot, lambda: status(runtime, app) == "completed")
+        assert said(runtime, app)[-1] == "use the operator module"
+        assert decided(runtime)[-1] == ("action", "discussed")
+        assert (project / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+        waves = runtime.store.read_now(
+            lambda c: c.execute("SELECT count(*) FROM wave_runs").fetchone()
+        )
+        assert waves[0] == 3, "one that read, one that asked, and one for the words"
 
-async def test_a_policy_is_widened_with_two_keys_and_narrowed_with_one(cockpit):
+
+async def test_a_policy_takes_two_keys_ctrl_c_interrupts_words_resume_and_twice_quits(cockpit):
+    """A wider policy takes two keys, a narrower one."""
     async with cockpit() as (pilot, app, runtime):
         screen = await asked(pilot, app)
 
@@ -193,15 +187,12 @@ async def test_a_policy_is_widened_with_two_keys_and_narrowed_with_one(cockpit):
         await pilot.press("shift+tab", "shift+tab")
         await until(pilot, lambda: policy() == "ask")
 
-
-async def test_ctrl_c_interrupts_words_resume_and_twice_quits(cockpit):
-    async with cockpit() as (pilot, app, runtime):
-        await asked(pilot, app)
         await pilot.press("ctrl+c")
         await until(pilot, lambda: status(runtime, app) == "stopped")
         await until(pilot, lambda: not app.runs.any_running)
         app.engine.store.clock.advance(1)
-        await pilot.press("escape", *"go on", "enter")
+        await pilot.press("escape")
+        await write(pilot, "go on", "enter")
         await until(pilot, lambda: decided(runtime)[0] == ("context", "discussed"))
         await until(pilot, lambda: "go on" in said(runtime, app))
         await pilot.press("ctrl+c")
@@ -211,30 +202,29 @@ async def test_ctrl_c_interrupts_words_resume_and_twice_quits(cockpit):
         await until(pilot, lambda: app._exit)
 
 
-async def test_ctrl_d_quits_only_an_empty_prompt(cockpit):
+async def test_the_draft_survives_a_restart_and_ctrl_d_quits_only_an_empty_prompt(cockpit, project):
     """And the first letter of a draft is announced, so that the program loads what a call needs."""
     drafts = []
     async with cockpit(None, on_draft=lambda: drafts.append("written")) as (pilot, app, _):
         screen = await settled(pilot)
         assert drafts == []
-        await pilot.press(*"/nonsense 24", "enter")
+        await write(pilot, "/nonsense 24", "enter")
         await until(pilot, lambda: screen.prompt.text == "/nonsense 24")
         assert drafts and app.session_id == "", "text that begins no session comes back"
+        screen.prompt.put("")
+        await write(pilot, "half a", "ctrl+j")
+        await write(pilot, "thought")
+        await until(pilot, lambda: screen.prompt.text == "half a\nthought")
+        await app.quit()
+    async with cockpit(None) as (pilot, app, _):
+        screen = screen_of(pilot)
+        assert screen.prompt.text == "half a\nthought"
         screen.prompt.put("")
         await pilot.press("x", "home", "ctrl+d")
         assert screen.prompt.text == ""
         assert app._exit is False
         await pilot.press("ctrl+d")
         await until(pilot, lambda: app._exit)
-
-
-async def test_the_draft_survives_a_restart(cockpit, project):
-    async with cockpit(None) as (pilot, app, _):
-        await settled(pilot)
-        await pilot.press(*"half a", "ctrl+j", *"thought")
-        await app.quit()
-    async with cockpit(None) as (pilot, app, _):
-        assert screen_of(pilot).prompt.text == "half a\nthought"
     assert git(project, "status", "--short") == ""
 
 
@@ -246,7 +236,7 @@ async def test_the_focus_is_one_session_and_a_key_moves_all_of_it(cockpit):
         await until(pilot, lambda: screen.key_policy.session == "")
         assert screen.queue.front is None
         assert screen.queue.others == 1, "what waits elsewhere is a line"
-        await pilot.press(*"fix add too", "enter")
+        await write(pilot, "fix add too", "enter")
         await until(pilot, lambda: screen.queue.total == 2 and screen.queue.front is not None)
         assert screen.front_id != first
         other = app.session_id
@@ -257,7 +247,7 @@ async def test_the_focus_is_one_session_and_a_key_moves_all_of_it(cockpit):
         await pilot.press("alt+n")
         await until(pilot, lambda: screen.key_policy.session == other)
         await asked(pilot, app)
-        await pilot.press(*"use the operator module", "enter")
+        await write(pilot, "use the operator module", "enter")
         await until(pilot, lambda: status(runtime, app) == "completed")
         assert said(runtime, app)[-1] == "use the operator module"
         await until(pilot, lambda: screen.queue.front is None and screen.queue.others == 1)

@@ -1,23 +1,16 @@
-"""Pictures of the backlog's screens, of lists with nothing in them, and of lists full of hostile text."""
+"""Pictures of the backlog's screens, of lists with nothing in them, and of chains."""
 
 from __future__ import annotations
 
 import pytest
 import work_scenes
-from app_scenes import Scene
 from app_world import calm, on_screen, screen_of, settled, text_of, until
 from chain_scenes import running
-from test_list_screen import HOSTILE
-
-from cockpit.backlog import service
 
 pytestmark = pytest.mark.slow
 
 SIZE = (120, 36)
 EMPTY = ("sessions", "requests", "trust", "notes", "session_state", "knowledge")
-LONG = "Say in one long sentence why the second outage of a connection starts at the longest delay"
-WIDE = "修正する：接続が切れたあとの待ち時間 👩‍💻 équipe"
-TITLES = (LONG, WIDE, HOSTILE, "a" * 200, "src/" + "very/deep/" * 12 + "file.py", "Short")
 BACKLOG = {
     "board-grouped": "ctrl+t t j",
     "task": "t right enter",
@@ -67,34 +60,12 @@ async def test_lists_of_nothing(still, picture, tmp_path, monkeypatch):
         for name in (*EMPTY, "board", "queue", "stats"):
             await open_list(pilot, name)
             await picture(pilot, name)
-            if name in EMPTY:
-                await pilot.resize_terminal(60, 20)
-                await calm(pilot)
-                assert "…" not in text_of(app).splitlines()[1], "the sentence is there in full"
-                assert not app.screen._detail.display, "an empty half says nothing"
-                await pilot.resize_terminal(80, 24)
             await leave(pilot)
-
-
-async def test_full_lists_of_hostile_text(still, project, picture):
-    """No text leaves its column, and nothing of it is carried out by the terminal."""
-    for number in range(12):
-        title = TITLES[number % len(TITLES)]
-        scene = Scene(still.store, project).begin(title, title=title, branch=title[:40])
-        if number % 2 == 0:
-            scene.wave("observing").say("agent", f"{title}\n\n- {title}").edit(f"p-{number}")
-
-    def tasks(tx) -> None:
-        epic = service.create_epic(tx, WIDE, priority="P1", by="user").epic_id
-        story = service.create_story(tx, LONG, epic_id=epic, by="user").story_id
-        for title in TITLES * 3:
-            service.create_task(tx, title, story_id=story, task_type="chore", by="user")
-
-    still.store.write_now(tasks)
-    async with on_screen(still, size=(80, 24)) as (pilot, _, _):
-        for name in ("sessions", "requests", "board", "queue"):
+        await pilot.resize_terminal(60, 20)
+        for name in EMPTY:
             await open_list(pilot, name)
-            await picture(pilot, name)
+            assert "…" not in text_of(app).splitlines()[1], "the sentence is there in full"
+            assert not app.screen._detail.display, "an empty half says nothing"
             await leave(pilot)
 
 

@@ -62,7 +62,7 @@ async def test_what_is_clicked_is_the_key(still, project):
 
 async def test_each_block_of_the_conversation_is_marked_and_opened(still, project):
     scene = Scene(still.store, project).begin().wave("observing").ask("p-1")
-    async with on_screen(still, scene.session_id, size=(120, 40)) as (pilot, app, screen):
+    async with on_screen(still, scene.session_id, size=(100, 16)) as (pilot, app, screen):
         conversation = screen.panes.conversation
         seen = set()
         for y in range(1, conversation.size.height):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import asynccontextmanager
 
 import pytest
-from app_world import drawn, look, on_screen, screen_of, settled, text_of, until
+from app_world import look, on_screen, screen_of, settled, text_of, until, write
 from permission_scenes import Agents
 
 from cockpit.app.dialogs.answer_form import AnswerForm
@@ -33,10 +33,11 @@ def all_of(still, session_id):
 
 
 async def press(pilot, keys: Sequence[str]) -> None:
-    """Press ``keys``; texts are typed."""
+    """Press ``keys``; texts are written."""
     for key in keys:
-        await pilot.press(*(key.removeprefix("type:") if key.startswith("type:") else (key,)))
-        await settled(pilot)
+        words = key.partition("type:")[2]
+        await (write(pilot, words) if words else pilot.press(key))
+    await settled(pilot)
 
 
 async def reaches(pilot, still, proposal_id: str, wanted: str) -> None:
@@ -57,30 +58,32 @@ async def run(still, session_id):
 
 
 ANSWERS = (
-    ("edit", ["enter"], "approved", ""),
-    ("edit", ["escape", "type:ninja", "enter"], "rejected", "ninja"),
-    ("edit", ["escape", "enter"], "rejected", ""),
-    ("edit", ["escape", "type:no", "escape"], "pending", ""),
-    ("change", ["escape", "type:shorter", "enter"], "discussed", "shorter"),
-    ("change", ["ctrl+x", "enter"], "rejected", ""),
-    ("change", ["escape", "enter"], "pending", ""),
-)
+    ("edit", (["enter"], "approved", "")),
+    ("edit", (["escape", "type:ninja", "enter"], "rejected", "ninja")),
+    ("edit", (["escape", "type:no", "escape"], "pending", ""), (["escape", "enter"], "rejected", "")),
+    ("change", (["escape", "enter"], "pending", ""),
+     (["type:shorter", "enter"], "discussed", "shorter")),
+    ("change", (["ctrl+x", "enter"], "rejected", "")),
+)  # fmt: skip
 
 
 async def test_two_keys_answer(still, agents):
-    async with on_screen(still, size=(120, 40)) as (pilot, _, _):
-        for number, (what, keys, decided, reason) in enumerate(ANSWERS):
+    async with on_screen(still, size=(100, 30)) as (pilot, _, screen):
+        for number, (what, *steps) in enumerate(ANSWERS):
             session_id, name = agents.begin("claude", f"task {number}"), f"p-{number}"
             if what == "change":
                 agents.finish_work(session_id, name)
             else:
                 agents.ask(session_id, name, agents.edit())
             await follow(pilot, session_id)
-            await press(pilot, keys)
-            await reaches(pilot, still, name, decided)
-            by = "" if decided == "pending" else "person"
-            found = status(still, name)
-            assert (found.reason, found.decided_by or "") == (reason, by), (what, keys)
+            for keys, decided, reason in steps:
+                await press(pilot, keys)
+                await reaches(pilot, still, name, decided)
+                by = "" if decided == "pending" else "person"
+                found = status(still, name)
+                assert (found.reason, found.decided_by or "") == (reason, by), (what, keys)
+                screen.prompt.put("")
+                await look(pilot)
 
 
 FORMS = (
@@ -94,11 +97,19 @@ FORMS = (
 
 
 async def test_a_question_is_answered_in_its_form(still, agents):
-    async with on_screen(still, size=(120, 40)) as (pilot, app, _):
+    """A form that lacks an answer or is left decides nothing; one without answers says where they go."""
+    async with on_screen(still, size=(100, 30)) as (pilot, app, _):
         for number, (keys, answers) in enumerate(FORMS):
             session_id, name = agents.begin("claude", f"task {number}"), f"p-{number}"
             agents.ask(session_id, name, agents.questions())
             await follow(pilot, session_id)
+            if number == 0:
+                await press(pilot, ["enter", "ctrl+s"])
+                assert isinstance(app.screen, AnswerForm)
+                await press(pilot, ["escape"])
+                assert not isinstance(app.screen, AnswerForm)
+                assert status(still, name).status == "pending"
+                await look(pilot)
             await press(pilot, keys)
             await reaches(pilot, still, name, "discussed")
             await until(pilot, lambda: not isinstance(app.screen, AnswerForm))
@@ -106,30 +117,22 @@ async def test_a_question_is_answered_in_its_form(still, agents):
             one, two = revision.body["answers"]
             assert [one["picked"], one["text"], two["picked"], two["text"]] == answers
             assert (revision.status, revision.decided_by) == ("approved", "person")
-        # A form that lacks an answer or is left decides nothing; one without answers says where they go.
-        left = agents.begin("claude", "left")
-        agents.ask(left, "p-left", agents.questions())
-        await follow(pilot, left)
-        await press(pilot, ["enter", "ctrl+s"])
-        assert isinstance(app.screen, AnswerForm)
-        await press(pilot, ["escape"])
-        assert not isinstance(app.screen, AnswerForm)
         hook = agents.begin("claude", "hook")
         agents.ask(hook, "p-hook", agents.questions("hook"))
         await follow(pilot, hook)
         await press(pilot, ["enter"])
         await until(pilot, lambda: any("own terminal" in n.message for n in app._notifications))
-        assert {status(still, name).status for name in ("p-left", "p-hook")} == {"pending"}
+        assert status(still, "p-hook").status == "pending"
 
 
 async def test_a_huge_change_is_drawn_line_by_line_on_the_card_and_in_its_view(still, agents):
     session_id = agents.begin("claude", "write a lot")
-    text = "".join(f"line {number} \x1b[31m\n" for number in range(20_000))
+    text = "".join(f"line {number} \x1b[31m\n" for number in range(3_000))
     request = read_claude_tool("Write", {"file_path": "big.txt", "content": text})
     agents.ask(session_id, "p-1", request)
     async with run(still, session_id) as pilot:
         panel = screen_of(pilot).panes.proposals
-        await until(pilot, lambda: panel.reading.lines > 20_000)
+        await until(pilot, lambda: panel.reading.lines > 3_000)
         assert not panel.reading.is_whole
         panel.focus()
         await look(pilot)
@@ -140,9 +143,9 @@ async def test_a_huge_change_is_drawn_line_by_line_on_the_card_and_in_its_view(s
         await pilot.press("v")
         await until(pilot, lambda: isinstance(pilot.app.screen, WholeChange))
         (drawn,) = pilot.app.screen.query("FileDiff")
-        await until(pilot, lambda: drawn.size.height > 20_000)
+        await until(pilot, lambda: drawn.size.height > 3_000)
         await pilot.press("G")
-        await until(pilot, lambda: "line 19999" in text_of(pilot.app))
+        await until(pilot, lambda: "line 2999" in text_of(pilot.app))
         assert "\x1b" not in text_of(pilot.app)
 
 
@@ -159,23 +162,3 @@ async def test_a_permission_is_allowed_from_now_on(still, agents):
         rules = still.engine.settings.user_dir
         await until(pilot, lambda: len(load_rules(rules)) == 1)
     assert load_rules(rules)[0].what == "mcp__tracker__create_issue"
-
-
-async def test_hostile_words_of_an_agent_are_drawn_harmless(still, agents):
-    bad = "\x1b[2Jx\x9b31m\u202ey\r\nz\x07[bold]"
-    session_id = agents.begin("claude", bad, bad)
-    for number in range(3):
-        arguments = {"command": f"echo {bad}", "description": bad}
-        agents.ask(session_id, f"p-{number}", read_claude_tool("Bash", arguments), bad)
-    agents.ask(session_id, "p-4", read_claude_tool(f"mcp__{bad}__{bad}", {bad: bad}), bad)
-    async with run(still, session_id) as pilot:
-        await press(pilot, ["alt+n", "alt+n", "alt+n"])
-        for pane in ("f2", "f4", "f5"):
-            await pilot.press(pane)
-            await look(pilot)
-            text = "".join(
-                segment.text for row in drawn(pilot) for strip in row for segment in strip
-            )
-            assert not [each for each in text if each < " " or "\x7f" <= each < "\xa0"]
-            assert "\u202e" not in text
-            await pilot.press(pane)

@@ -7,7 +7,7 @@ import re
 from app_world import SIZES
 from conftest import SNAPSHOTS
 
-MOST = 160
+MOST = 130
 ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 

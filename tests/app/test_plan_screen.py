@@ -46,28 +46,8 @@ def titles(runtime) -> list[str]:
     return [task.title for task in runtime.store.read_now(lambda c: tasks.select(c))]
 
 
-async def test_enter_takes_a_plan_in(planned):
-    async with planned as runtime:
-        app = CockpitApp(runtime)
-        async with app.run_test(size=WIDE) as pilot:
-            await typed(pilot, "/plan @plan.md")
-            await until(pilot, lambda: len(app.pending) == 1)
-            screen = await look(pilot)
-            assert screen.queue.front is not None
-            assert screen.queue.front.title == "Plan: Accounts (1 epic, 1 story, 2 tasks)"
-            assert titles(runtime) == []
-            drawn = text_of(app)
-            assert "Shown as source" not in drawn
-            for words in ("Epic: Accounts", "Story: Tokens expire", "after #1", "calc.py"):
-                assert words in drawn
-            await pilot.press("enter")
-            await until(pilot, lambda: not app.pending)
-            assert titles(runtime) == ["Seed the jitter", "Refuse expired tokens in `calc.py`"]
-            assert not app.runs.any_running
-            assert app.session_id == ""
-
-
-async def test_escape_puts_it_aside_and_a_plan_that_cannot_be_read_comes_back(planned):
+async def test_escape_puts_a_plan_aside_and_enter_takes_it_in(planned):
+    """One that cannot be read comes back into the prompt."""
     async with planned as runtime:
         app = CockpitApp(runtime)
         async with app.run_test(size=WIDE) as pilot:
@@ -86,6 +66,22 @@ async def test_escape_puts_it_aside_and_a_plan_that_cannot_be_read_comes_back(pl
             assert titles(runtime) == []
             [ended] = runtime.store.read_now(lambda c: proposals.select_recent(c))
             assert ended.status == "discussed"
+
+            await typed(pilot, "/plan @plan.md")
+            await until(pilot, lambda: len(app.pending) == 1)
+            screen = await look(pilot)
+            assert screen.queue.front is not None
+            assert screen.queue.front.title == "Plan: Accounts (1 epic, 1 story, 2 tasks)"
+            assert titles(runtime) == []
+            drawn = text_of(app)
+            assert "Shown as source" not in drawn
+            for words in ("Epic: Accounts", "Story: Tokens expire", "after #1", "calc.py"):
+                assert words in drawn
+            await pilot.press("enter")
+            await until(pilot, lambda: not app.pending)
+            assert titles(runtime) == ["Seed the jitter", "Refuse expired tokens in `calc.py`"]
+            assert not app.runs.any_running
+            assert app.session_id == ""
 
 
 MODEL_PLAN = """

@@ -21,7 +21,7 @@ from cockpit.store.sessions import messages, sessions
 
 pytestmark = pytest.mark.slow
 
-WIDE = (120, 40)
+SIZE = (80, 24)
 
 SPEAKS = """
 [[turn]]
@@ -109,7 +109,7 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
         opened(
             SystemClock(), model=ModelSettings(model=f"script:{script}"), policy="reads"
         ) as runtime,
-        on_screen(runtime, size=WIDE) as (pilot, app, screen),
+        on_screen(runtime, size=SIZE) as (pilot, app, screen),
     ):
         # Without a session: commands that need one say so and stay in the prompt.
         await enter(pilot, "/estimate")
@@ -204,7 +204,7 @@ async def test_offline_limits_are_shown_before_a_session_starts(opened, monkeypa
         monkeypatch.delenv(name, raising=False)
     async with (
         opened(SystemClock(), model=ModelSettings(model="offline")) as runtime,
-        on_screen(runtime, size=WIDE) as (pilot, app, screen),
+        on_screen(runtime, size=SIZE) as (pilot, app, screen),
     ):
         await enter(pilot, "fix the bug in calc.py")
         await until(pilot, lambda: screen.prompt.text == "fix the bug in calc.py")

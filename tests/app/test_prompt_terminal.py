@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from app_terminal import Terminal
+from app_terminal import Terminal, read_colours
 
 from cockpit.app import prompt_draft
 from cockpit.app.prompt_draft import Draft
@@ -35,16 +35,13 @@ def env(tmp_path):
     return {
         "COCKPIT_CONFIG_DIR": str(tmp_path / "user"),
         "COCKPIT_MODEL": f"script:{tmp_path / 'scenario.toml'}",
+        "NO_COLOR": "1",
     }
 
 
 def wait_for_draft(terminal: Terminal, place, text: str) -> None:
     """Wait until the prompt's text is on disk."""
-    for _ in range(40):
-        if prompt_draft.load(place) == text:
-            return
-        terminal.pause()
-    assert prompt_draft.load(place) == text
+    terminal.wait_for(lambda: prompt_draft.load(place) == text)
 
 
 def test_pastes_and_legacy_keys_send_and_approve_nothing(project, env):
@@ -76,6 +73,8 @@ def test_pastes_and_legacy_keys_send_and_approve_nothing(project, env):
         wait_for_draft(terminal, place, "\n\n\n\ny\n\n\ny")
         terminal.press(b"\x15\x15\x15")
         assert b"done: seen" not in terminal.wrote
+    colours = {*range(30, 38), *range(40, 48), *range(90, 108)}
+    assert not {int(code) for code in read_colours(terminal.wrote)} & colours, "NO_COLOR is set"
     with Store.open(place.database) as store:
         listed = store.read_now(sessions.select_recent)
     assert [session.words for session in listed] == ["look at it"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from app_scenes import ITEMS, Scene
-from app_world import on_screen, screen_of, settled, text_of, until
+from app_world import on_screen, screen_of, settled, text_of, until, write
 from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 
@@ -59,23 +61,42 @@ def test_revisions_say_what_changed_and_who_changed_it(still, project) -> None:
     assert not any(line.startswith("+file") for line in earlier.changes)
 
 
+class Slow(ProposalsScreen):
+    """Draws no text before it may."""
+
+    async def read_detail(self, row):
+        await self.may_read.wait()
+        return await super().read_detail(row)
+
+
 async def test_all_that_waits_in_one_list(still, world, picture) -> None:
     world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
     asked = waiting(world)
     async with on_screen(still, size=(150, 44)) as (pilot, app, _):
-        screen_of(pilot).act("requests")
-        await until(pilot, lambda: isinstance(app.screen, ProposalsScreen))
-        screen = app.screen
+        screen = Slow(app)
+        screen.may_read = asyncio.Event()
+        await app.open_screen(screen)
         await until(pilot, lambda: len(screen.body.rows) == 5)
         assert "5 proposals of 2 sessions" in text_of(app)
         first = asked["tests"][0]
 
-        await pilot.press("slash", *"risk:low kind:context")
+        # Equal ones are approved only once their texts are drawn.
+        await until(pilot, lambda: "Reading what it asks for" in screen._detail.plain)
+        assert set(screen.verbs(screen.row)) == {"open"}
+        await pilot.press("b")
+        assert screen._question is None
+        screen.may_read.set()
+        await until(pilot, lambda: "file:tests/a.py" in screen._detail.plain)
+
+        await pilot.press("slash")
+        await write(pilot, "risk:low kind:context")
         await until(pilot, lambda: len(screen.body.rows) == 3)
-        await pilot.press("escape", "slash", *"older:10m")
+        await pilot.press("escape", "slash")
+        await write(pilot, "older:10m")
         await until(pilot, lambda: len(screen.body.rows) == 0)
         still.store.clock.advance(601)
-        await pilot.press("escape", "slash", *"older:10m")
+        await pilot.press("escape", "slash")
+        await write(pilot, "older:10m")
         await until(pilot, lambda: len(screen.body.rows) == 5)
         assert "low risk · 10m" in text_of(app)
         await pilot.press("escape", "g")

@@ -8,7 +8,6 @@ from app_world import look, on_screen, settled, until
 from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 from permission_scenes import Agents, several, tell_of_work
-from test_list_screen import HOSTILE
 from test_plan_screen import PLAN
 from test_trust_screen import card
 
@@ -165,12 +164,6 @@ async def test_a_short_card(still, project, session_picture):
     rule_id = world.offers()[0]
     world.accept(rule_id)
     await session_picture("short-card", card(still, rule_id))
-
-
-async def test_hostile_text(scene, session_picture):
-    scene.begin(HOSTILE, title=HOSTILE, branch=HOSTILE[:40]).wave("observing")
-    scene.say("agent", f"{HOSTILE}\n\n- {HOSTILE}").edit(title=HOSTILE)
-    await session_picture("hostile-text", scene)
 
 
 async def test_replay(still, scene, picture):

@@ -78,3 +78,19 @@ async def test_a_session_of_the_user_s_own_terminal_is_not_stopped(acp: Acp) -> 
     runs.interrupt(session_id)
     await acp.until(lambda: not runs.any_running)
     assert acp.load(session_id).status == "running"
+
+
+async def test_a_start_that_is_cancelled_leaves_no_session_that_runs(acp: Acp) -> None:
+    begun = set()
+    for pieces in range(0, 24, 6):
+        starting = asyncio.create_task(acp.start("answer x", where="checkout"))
+        for _ in range(pieces):
+            await asyncio.sleep(0)
+        starting.cancel()
+        begun |= {
+            each
+            for each in await asyncio.gather(starting, return_exceptions=True)
+            if isinstance(each, str)
+        }
+    rows = acp.world.store.read_now(sessions.select_of_agents)
+    assert {row.status for row in rows if row.session_id not in begun} <= {"stopped"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,11 +33,6 @@ def older_copy(place: ProjectPaths) -> None:
     shutil.copyfile(place.state / "older.db", place.database)
 
 
-def rewritten(place: ProjectPaths) -> None:
-    with closing(sqlite3.connect(place.database)) as connection, connection:
-        connection.execute("UPDATE journal SET digest='0' WHERE seq=(SELECT max(seq) FROM journal)")
-
-
 def without_anchor(place: ProjectPaths) -> None:
     anchor = find_anchor_file(place.database)
     assert anchor is not None
@@ -62,14 +55,12 @@ def place(project: Path) -> ProjectPaths:
     place.prepare()
     work(place, "First")
     shutil.copyfile(place.database, place.state / "older.db")
-    for at in range(20):
-        work(place, f"Task {at}")
+    work(place, "Second")
     return place
 
 
-@pytest.mark.parametrize("change", [older_copy, rewritten])
-async def test_a_store_that_is_not_the_one_it_was_is_told(place, tmp_path, change):
-    change(place)
+async def test_a_store_that_is_not_the_one_it_was_is_told(place, tmp_path):
+    older_copy(place)
     async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
         app = CockpitApp(runtime)
         async with app.run_test(size=(80, 24)) as pilot:

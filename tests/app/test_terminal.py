@@ -1,13 +1,13 @@
-"""The program in a real terminal: with the user's editor, left with keys."""
+"""The program in a real terminal: with the user's editor, left with keys, stopped, hung up."""
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 
 import pytest
-from app_terminal import COLD, Terminal
+from app_scenes import Scene
+from app_terminal import COLD, SGR, Terminal, read_colours
 
 from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
@@ -76,20 +76,6 @@ def test_words_from_the_editor_two_keys_and_out(project, env):
     assert (session.status, session.words) == ("completed", "investigate the sums")
 
 
-def test_asked_to_end_it_gives_the_terminal_back_and_says_how_to_go_on(project, env):
-    with Terminal(cwd=project, env=env) as terminal:
-        at = terminal.until("ype a task:")
-        terminal.press(b"investigate the sums\r")
-        terminal.until("risk low", after=at)
-        terminal.send(signal.SIGHUP)
-        assert terminal.ends() == 130
-    assert terminal.wrote.rindex(b"\x1b[?1049l") > terminal.wrote.rindex(b"\x1b[?1049h")
-    assert b"cockpit -r s-" in terminal.wrote
-    with Store.open(locate_project(project).database) as store:
-        (session,) = store.read_now(sessions.select_recent)
-    assert session.status == "stopped"
-
-
 def test_ctrl_z_leaves_the_shell_its_terminal_and_fg_brings_the_screen_back(project, env):
     env = {**env, "PS1": "$PWD> "}
     with Terminal(cwd=project, env=env, in_shell=True) as terminal:
@@ -117,19 +103,26 @@ def test_ctrl_z_leaves_the_shell_its_terminal_and_fg_brings_the_screen_back(proj
         assert b"cockpit" not in terminal.wrote[at:]
 
 
-def test_the_session_to_resume_is_picked_or_named(project, env):
-    with Terminal(cwd=project, env=env) as terminal:
-        terminal.until("ype a task:")
-        terminal.press(b"look at the sums\r")
-        at = terminal.until("risk low")
-        terminal.press(b"\x04")
-        assert terminal.ends() == 0
-    name = re.search(rb"cockpit -r (s-\w+)", terminal.wrote[at:])[1].decode()
+def test_a_session_is_picked_and_a_hangup_gives_the_terminal_back(still, project, env):
+    """It says how to go on. A terminal of sixteen colours has a theme of its own in them."""
+    scene = Scene(still.store, project).begin("look at the sums").wave("observing").ask()
+    still.store.close()
+    env = {**env, "TERM": "linux", "COLORTERM": ""}
     with Terminal("-r", cwd=project, env=env) as terminal:
         terminal.until("Sessions")
-        at = terminal.until(name)
+        at = terminal.until(scene.session_id)
         terminal.press(b"\r")
+        at = terminal.until("CONTEXT", after=at)
         terminal.until("risk low", after=at)
-    with Terminal("-r", "s-none", cwd=project, env=env) as terminal:
-        terminal.until("There is no session s-none.")
-        assert terminal.ends() == 2
+        terminal.send(signal.SIGHUP)
+        assert terminal.ends() == 130
+    assert terminal.wrote.rindex(b"\x1b[?1049l") > terminal.wrote.rindex(b"\x1b[?1049h")
+    assert b"cockpit -r s-" in terminal.wrote
+    codes = read_colours(terminal.wrote)
+    grounds = {int(code) for code in codes if 40 <= int(code) <= 49 or 100 <= int(code) <= 107}
+    assert grounds <= {40, 44, 47, 49}  # black and blue: every text of the theme stands out on them
+    on_grey = [found.split(b";") for found in SGR.findall(terminal.wrote) if b"47" in found]
+    assert all(b"30" in found for found in on_grey)  # the cursor
+    texts = {int(code) for code in codes if 30 <= int(code) <= 39 or 90 <= int(code) <= 97}
+    assert texts <= {30, 37, 39, 90, 91, 92, 93, 95, 96, 97}
+    assert not codes & {b"38", b"48"}  # no palette, no true colour

@@ -46,10 +46,17 @@ def status(world: TrustWorld, rule_id: str) -> str:
     return "" if rule is None else rule.status
 
 
-async def test_a_rule_is_accepted_with_two_keys_suspended_and_revoked(still, world) -> None:
+async def test_a_rule_is_accepted_with_two_keys_suspended_and_revoked(
+    still, world, picture
+) -> None:
+    world.accept(world.offers()[0])
+    world.read(world.begin(), "file:tests/test_z.py")
+    world.run(world.begin(), "pytest", "-q", "tests/test_z.py")
     app = CockpitApp(still)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await opened(pilot)
+        await picture(pilot, "rules")
+        await pilot.press("home" if not status(world, screen.rows[0].rule_id) else "end")
         rule_id = screen.row.rule_id
         await pilot.press("enter")
         await pilot.press("enter")
@@ -73,10 +80,10 @@ async def test_a_rule_is_accepted_with_two_keys_suspended_and_revoked(still, wor
 REMARK = "LGTM. One remark.\n\nName the helper after what it does."
 
 
-def card(still, rule_id: str, body: str = REMARK) -> Scene:
+def card(still, rule_id: str, body: str = REMARK, name: str = "p-card") -> Scene:
     scene = Scene(still.store, still.place.root).begin(title="review pr 24")
     return scene.propose(
-        "p-card",
+        name,
         title="gh pr review 24 --approve",
         kind="github",
         risk="high",
@@ -104,12 +111,16 @@ def texts(panel) -> str:
     )
 
 
-def is_approved(still) -> bool:
-    return still.store.read_now(lambda c: proposals.load(c, "p-card")).status == "approved"
+def is_approved(still, name: str) -> bool:
+    return still.store.read_now(lambda c: proposals.load(c, name)).status == "approved"
 
 
-async def test_a_short_card_shows_all_that_is_posted_and_takes_one_key(still, world) -> None:
-    scene = card(still, accepted(world))
+async def test_a_short_card_shows_all_that_is_posted_takes_one_key_and_ends_with_its_rule(
+    still, world
+) -> None:
+    """A rule that is suspended while its card waits gives the card its second key back."""
+    rule_id = accepted(world)
+    scene, other = card(still, rule_id), card(still, rule_id, name="p-other")
     async with on_screen(still, scene.session_id, size=(160, 45), ready=look) as (pilot, app, _):
         assert not app.main.queue.front.second_key
         panel = app.main.panes.proposals
@@ -124,28 +135,14 @@ async def test_a_short_card_shows_all_that_is_posted_and_takes_one_key(still, wo
         app.main.prompt.focus()
         await look(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: is_approved(still))
+        await until(pilot, lambda: is_approved(still, "p-card"))
 
-
-async def test_a_card_ends_with_its_rule(still, world) -> None:
-    """A rule that is suspended while its card waits gives the card its second key back."""
-    rule_id = accepted(world)
-    scene = card(still, rule_id)
-    async with on_screen(still, scene.session_id, size=(120, 36), ready=look) as (pilot, app, _):
+        app.attach(other.session_id)
+        await look(pilot)
         assert not app.main.queue.front.second_key
         world.suspend(rule_id)
         await until(pilot, lambda: app.main.queue.front.second_key)
         await look(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        assert not is_approved(still)
-
-
-async def test_picture_of_the_rules(still, world, picture) -> None:
-    world.accept(world.offers()[0])
-    world.read(world.begin(), "file:tests/test_z.py")
-    world.run(world.begin(), "pytest", "-q", "tests/test_z.py")
-    app = CockpitApp(still)
-    async with app.run_test(size=(120, 36)) as pilot:
-        await opened(pilot)
-        await picture(pilot, "rules")
+        assert not is_approved(still, "p-other")

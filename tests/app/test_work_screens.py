@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import work_scenes
-from app_world import on_screen, settled, text_of, until
+from app_world import on_screen, settled, text_of, until, write
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.backlog_form import FormDialog
@@ -52,39 +52,36 @@ async def to_card(pilot, board: BoardScreen, task_id: str) -> None:
         await pilot.press("j" if board.body.spot.card < place else "k")
 
 
-# The pane
+async def ask_for(pilot, app, key: str, words: str = "") -> None:
+    """Press a key that asks for words, and answer."""
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(app.screen, (Ask, PickOne)))
+    await write(pilot, words, "enter")
 
 
-async def test_the_pane_tells_what_is_at_work(filled):
-    async with on_screen(filled, size=WIDE) as (_, app, _):
-        drawn = text_of(app)
-        assert "1/10 tasks   2 ready   ▶ 2 in progress   ■ 1 blocked" in drawn
-        assert "T-2  ▶ testing       12✓ 1✗  next: Fix failing test - token expir" in drawn
-        assert "T-10 ■ blocked" in drawn
-        assert "the proxy's headers" in drawn
-        assert "T-1  ✔ handoff" in drawn
-
-
-# The board
-
-
-async def test_keys_start_finish_block_unblock_and_reopen(filled):
+async def test_keys_of_the_board_change_tasks_show_some_of_them_and_link_them(filled):
     app = CockpitApp(filled)
+
+    def needs(task_id):
+        found = filled.store.read_now(lambda c: dependencies.select_prerequisites(c, task_id))
+        return [each.depends_on_task_id for each in found]
+
     async with app.run_test(size=WIDE) as pilot:
         board = await on_board(pilot, app)
+
+        def counts():
+            return [each.count for each in board.body.view.columns]
+
         await pilot.press("s")
         await until(pilot, lambda: load(filled, "T-3").status == "in_progress")
         await until(pilot, lambda: board.body.view.columns[1].count == 3)
         assert board.task_id == "T-3"  # the cursor goes with its card
-        await pilot.press("b")
-        await until(pilot, lambda: isinstance(app.screen, Ask))
-        await pilot.press("enter")
+        await ask_for(pilot, app, "b")
         await until(pilot, lambda: len(app._notifications) == 1)
         assert "what blocks it" in next(iter(app._notifications)).message
         assert load(filled, "T-3").status == "in_progress"
-        await pilot.press("b")
-        await until(pilot, lambda: isinstance(app.screen, Ask))
-        await pilot.press(*"no clock", "enter")
+        app.clear_notifications()
+        await ask_for(pilot, app, "b", "no clock")
         await until(pilot, lambda: load(filled, "T-3").blocker == "no clock")
         await until(pilot, lambda: "no clock" in text_of(app))
         await pilot.press("s", "d", "o")  # none of them is valid for a blocked task
@@ -94,15 +91,11 @@ async def test_keys_start_finish_block_unblock_and_reopen(filled):
         await until(pilot, lambda: board.context.task_status == "in_progress")
         await pilot.press("v")
         await until(pilot, lambda: board.context.task_status == "review")
-        await pilot.press("d")
-        await until(pilot, lambda: isinstance(app.screen, Ask))
-        await pilot.press(*"all read", "enter")
+        await ask_for(pilot, app, "d", "all read")
         await until(pilot, lambda: board.context.task_status == "done")
         notes = filled.store.read_now(lambda c: task_activity.select_for_task(c, "T-3"))
         assert [(each.description, each.actor) for each in notes] == [("all read", "person")]
-        await pilot.press("o")
-        await until(pilot, lambda: isinstance(app.screen, Ask))
-        await pilot.press("enter")
+        await ask_for(pilot, app, "o")
         await until(pilot, lambda: load(filled, "T-3").status == "todo")
         rows = filled.store.read_now(journal.rows)
         mine = [r for r in rows if r.action == "task.status_changed" and r.actor == "person"]
@@ -110,26 +103,14 @@ async def test_keys_start_finish_block_unblock_and_reopen(filled):
             "in_progress", "blocked", "in_progress", "review", "done", "todo",
         ]  # fmt: skip
 
-
-async def test_the_board_shows_one_epic_or_story_words_or_groups(filled):
-    app = CockpitApp(filled)
-    async with app.run_test(size=WIDE) as pilot:
-        board = await on_board(pilot, app)
-
-        def counts():
-            return [each.count for each in board.body.view.columns]
-
-        assert counts() == [5, 2, 1, 1, 1]
-        await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, PickOne))
-        await pilot.press(*"e-2", "enter")
+        # One epic or story, words, groups.
+        await until(pilot, lambda: counts() == [5, 2, 1, 1, 1])
+        await ask_for(pilot, app, "c", "e-2")
         await until(pilot, lambda: counts() == [1, 0, 1, 0, 0])
         assert "only E-2 Documentation" in text_of(app)
         await pilot.press("escape")
         await until(pilot, lambda: counts() == [5, 2, 1, 1, 1])
-        await pilot.press("slash")
-        await until(pilot, lambda: isinstance(app.screen, Ask))
-        await pilot.press(*"tokens EXPIRE", "enter")
+        await ask_for(pilot, app, "slash", "tokens EXPIRE")
         await until(pilot, lambda: counts() == [2, 1, 0, 0, 1])
         await pilot.press("escape", "t")
         headings = [card.heading for card in board.body.view.columns[0].cards if card.heading]
@@ -138,47 +119,33 @@ async def test_the_board_shows_one_epic_or_story_words_or_groups(filled):
             "S-2 Sign-in is rate limited",
         ]  # fmt: skip
         assert counts() == [5, 2, 1, 1, 1]
-        for key in "jjjjjjjkkkkkkk":
-            await pilot.press(key)
-            assert board.task_id.startswith("T-")
-        await pilot.press("t", "escape")
-        await until(pilot, lambda: app.screen is app._main)
+        await pilot.press("t")
 
-
-async def test_a_dependency_is_added_and_taken_away_and_a_cycle_refused(filled):
-    app = CockpitApp(filled)
-
-    def needs(task_id):
-        found = filled.store.read_now(lambda c: dependencies.select_prerequisites(c, task_id))
-        return [each.depends_on_task_id for each in found]
-
-    async with app.run_test(size=WIDE) as pilot:
-        board = await on_board(pilot, app)
+        # A dependency is added and taken away; a cycle is refused.
         await to_card(pilot, board, "T-9")
-        await pilot.press("a")
-        await until(pilot, lambda: isinstance(app.screen, PickOne))
-        await pilot.press(*"T-8", "enter")
+        await ask_for(pilot, app, "a", "T-8")
         await until(pilot, lambda: needs("T-9") == ["T-8"])
         await until(pilot, lambda: "waits for T-8" in text_of(app))
         await to_card(pilot, board, "T-8")
-        await pilot.press("a")
-        await until(pilot, lambda: isinstance(app.screen, PickOne))
-        await pilot.press(*"T-9", "enter")
+        await ask_for(pilot, app, "a", "T-9")
         await until(pilot, lambda: len(app._notifications) == 1)
         assert "T-8" in next(iter(app._notifications)).message
         await to_card(pilot, board, "T-9")
-        await pilot.press("x")
-        await until(pilot, lambda: isinstance(app.screen, PickOne))
-        await pilot.press("enter")
+        await ask_for(pilot, app, "x")
         await until(pilot, lambda: needs("T-9") == [])
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app._main)
 
 
-# A task, its memory, the queue
+async def test_a_task_its_handoff_and_the_queue_are_seen_in_full_and_live(filled):
+    async with on_screen(filled, size=WIDE) as (pilot, app, _):
+        drawn = text_of(app)
+        assert "1/10 tasks   2 ready   ▶ 2 in progress   ■ 1 blocked" in drawn
+        assert "T-2  ▶ testing       12✓ 1✗  next: Fix failing test - token expir" in drawn
+        assert "T-10 ■ blocked" in drawn
+        assert "the proxy's headers" in drawn
+        assert "T-1  ✔ handoff" in drawn
 
-
-async def test_a_task_is_seen_in_full_and_live(filled):
-    app = CockpitApp(filled)
-    async with app.run_test(size=WIDE) as pilot:
         board = await on_board(pilot, app)
         await to_card(pilot, board, "T-2")
         await pilot.press("enter")
@@ -197,16 +164,11 @@ async def test_a_task_is_seen_in_full_and_live(filled):
             lambda tx: service.add_activity(tx, "T-2", "note", "seen by both", by="agent")
         )
         await until(pilot, lambda: "seen by both" in text_of(app))
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, Ask))
-        await pilot.press(*"look at the refresh too", "enter")
+        await ask_for(pilot, app, "i", "look at the refresh too")
         await until(pilot, lambda: "look at the refresh too" in text_of(app))
+        await pilot.press("escape")
 
-
-async def test_the_handoff_shows_its_summary_and_details_on_a_key(filled):
-    app = CockpitApp(filled)
-    async with app.run_test(size=WIDE) as pilot:
-        board = await on_board(pilot, app)
+        await until(pilot, lambda: app.screen is board)
         await to_card(pilot, board, "T-1")
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, HandoffDialog))
@@ -222,10 +184,9 @@ async def test_the_handoff_shows_its_summary_and_details_on_a_key(filled):
         filled.store.write_now(lambda tx: handoffs.archive_epic(tx, "E-1"))
         await until(pilot, lambda: "archived with its epic" in text_of(app))
         assert "two runs wait alike" in text_of(app)
+        await pilot.press("escape")
 
-
-async def test_the_queue_gives_its_reasons_and_follows(filled):
-    async with on_screen(filled, size=WIDE) as (pilot, app, _):
+        await until(pilot, lambda: app.screen is board)
         await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         queue = app.screen
@@ -235,8 +196,7 @@ async def test_the_queue_gives_its_reasons_and_follows(filled):
         assert "can start now" in drawn
         assert "waits for T-5 · priority P0 · 1 task behind it" in drawn
         assert "Place      1" in drawn and "Can start" in drawn
-        await pilot.press("home")
-        await pilot.press("s")
+        await pilot.press("home", "s")
         await until(pilot, lambda: load(filled, "T-3").status == "in_progress")
         await until(pilot, lambda: queue.first_focus.rows[0].key == "T-9")
         assert queue.task_id == "T-3"
@@ -244,38 +204,22 @@ async def test_the_queue_gives_its_reasons_and_follows(filled):
         await until(pilot, lambda: isinstance(app.screen, TaskScreen))
 
 
-# Writing
-
-
-async def test_a_task_is_written_in_a_form(filled):
-    app = CockpitApp(filled)
-    async with app.run_test(size=WIDE) as pilot:
+async def test_tasks_stories_and_epics_are_written_in_forms(filled):
+    async with on_screen(filled, size=WIDE) as (pilot, app, screen):
         board = await on_board(pilot, app)
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, FormDialog))
-        await pilot.press(*"Rotate the key", "tab", "right", "tab", *"s-3", "tab", *"1.5", "enter")
-        await pilot.press(*"T-8, 9", "enter", *"ops, auth", "enter", "enter")
-        await pilot.press(*"every", "enter", *"month", "tab", *"it ran", "ctrl+s")
-        await until(pilot, lambda: app.screen is board)
-        made = load(filled, "T-11")
-        assert (made.title, made.task_type, made.story_id) == ("Rotate the key", "bug", "S-3")
-        assert (made.estimate_hours, made.packages) == (1.5, ("auth", "ops"))
-        assert (made.description, made.acceptance_criteria) == ("every\nmonth", "it ran")
-        needs = filled.store.read_now(lambda c: dependencies.select_prerequisites(c, "T-11"))
-        assert {each.depends_on_task_id for each in needs} == {"T-8", "T-9"}
-        await until(pilot, lambda: board.body.view.columns[0].count == 6)
 
+        async def fill(*fields: str) -> FormDialog:
+            await until(pilot, lambda: isinstance(app.screen, FormDialog))
+            form = app.screen
+            for field in fields:
+                await (pilot.press(field[1:]) if field[:1] == "!" else write(pilot, field))
+            return form
 
-async def test_what_cannot_be_kept_is_told_and_nothing_is_lost(filled):
-    app = CockpitApp(filled)
-    async with app.run_test(size=WIDE) as pilot:
-        board = await on_board(pilot, app)
+        # What cannot be kept is told, and nothing is lost.
         await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, FormDialog))
-        form = app.screen
-        await pilot.press(*"A title", "tab", "tab", *"S-99", "ctrl+s")
+        form = await fill("A title", "!tab", "!tab", "S-99", "!ctrl+s")
         await until(pilot, lambda: "There is no story S-99" in text_of(app))
-        await pilot.press("tab", *"soon", "ctrl+s")
+        await fill("!tab", "soon", "!ctrl+s")
         await until(pilot, lambda: "write a number of hours" in text_of(app))
         assert form.form.values["title"] == "A title"
         await pilot.press("escape")
@@ -285,40 +229,46 @@ async def test_what_cannot_be_kept_is_told_and_nothing_is_lost(filled):
         await until(pilot, lambda: app.screen is board)
         assert filled.store.read_now(lambda c: len(tasks.select(c))) == 10
 
-
-async def test_a_story_is_written_and_moved_and_an_epic_gets_another_priority(filled):
-    async with on_screen(filled, size=WIDE) as (pilot, app, screen):
-        screen.act("new_story")
-        await until(pilot, lambda: isinstance(app.screen, FormDialog))
-        await pilot.press(*"Keys rotate", "tab", *"E-1", "ctrl+s")
+        await pilot.press("n")
+        await fill("Rotate the key", "!tab", "!right", "!tab", "s-3", "!tab", "1.5", "!enter")
+        await fill("T-8, 9", "!enter", "ops, auth", "!enter", "!enter")
+        await fill("every\nmonth", "!tab", "it ran", "!ctrl+s")
+        await until(pilot, lambda: app.screen is board)
+        made = load(filled, "T-11")
+        assert (made.title, made.task_type, made.story_id) == ("Rotate the key", "bug", "S-3")
+        assert (made.estimate_hours, made.packages) == (1.5, ("auth", "ops"))
+        assert (made.description, made.acceptance_criteria) == ("every\nmonth", "it ran")
+        needs = filled.store.read_now(lambda c: dependencies.select_prerequisites(c, "T-11"))
+        assert {each.depends_on_task_id for each in needs} == {"T-8", "T-9"}
+        await until(pilot, lambda: board.body.view.columns[0].count == 6)
+        await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
-        await settled(pilot)
-        screen.act("edit_story")
-        await until(pilot, lambda: isinstance(app.screen, PickOne))
-        await pilot.press(*"keys", "enter")
-        await until(pilot, lambda: isinstance(app.screen, FormDialog))
-        await pilot.press("tab", "backspace", *"2", "ctrl+s")
-        await until(pilot, lambda: app.screen is screen)
-        made = filled.store.read_now(lambda connection: STORIES.load(connection, "S-4"))
-        assert (made.title, made.epic_id) == ("Keys rotate", "E-2")
-        screen.act("edit_epic")
-        await until(pilot, lambda: isinstance(app.screen, PickOne))
-        await pilot.press(*"docu", "enter")
-        await until(pilot, lambda: isinstance(app.screen, FormDialog))
-        await pilot.press("tab", "right", "ctrl+s")
-        await until(pilot, lambda: app.screen is screen)
-        made_epic = filled.store.read_now(lambda connection: EPICS.load(connection, "E-2"))
-        assert made_epic.priority == "P0"
 
+        async def change(action: str, name: str, *fields: str) -> None:
+            screen.act(action)
+            if name:
+                await until(pilot, lambda: isinstance(app.screen, PickOne))
+                await write(pilot, name, "enter")
+            await fill(*fields, "!ctrl+s")
+            await until(pilot, lambda: app.screen is screen)
+            await settled(pilot)
 
-# Sizes and numbers
+        await change("new_story", "", "Keys rotate", "!tab", "E-1")
+        await change("edit_story", "keys", "!tab", "!backspace", "2")
+        story = filled.store.read_now(lambda connection: STORIES.load(connection, "S-4"))
+        assert (story.title, story.epic_id) == ("Keys rotate", "E-2")
+        await change("edit_epic", "docu", "!tab", "!right")
+        epic = filled.store.read_now(lambda connection: EPICS.load(connection, "E-2"))
+        assert epic.priority == "P0"
 
 
 async def test_every_screen_draws_at_any_size(filled):
+    """Each in a terminal that is too small for it, and in a huge one."""
     app = CockpitApp(filled)
-    async with app.run_test(size=WIDE) as pilot:
+    async with app.run_test(size=(20, 6)) as pilot:
         board = await on_board(pilot, app)
         await to_card(pilot, board, "T-2")
+        width = 20
         for keys in (
             ("t",),
             ("enter",),
@@ -328,9 +278,9 @@ async def test_every_screen_draws_at_any_size(filled):
             ("e",),
         ):
             await pilot.press(*keys)
-            await settled(pilot)
-            for size in ((20, 6), (300, 80), WIDE):
-                await pilot.resize_terminal(*size)
-                await until(pilot, lambda size=size: app.screen.size == size)
-                assert len(text_of(app).split("\n")) == size[1]
-            assert "T-2" in text_of(app)
+            for columns in (width, 320 - width):
+                await pilot.resize_terminal(columns, columns // 4 + 1)
+                await settled(pilot)
+                assert len(text_of(app).split("\n")) == columns // 4 + 1
+            width = columns
+            assert width < 300 or "T-2" in text_of(app)

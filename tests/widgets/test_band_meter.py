@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from stage import settle
 
 from widgets.bands.band_meter import BandMeter
 from widgets.text.numerals import duration, money, span, tokens
@@ -46,23 +47,33 @@ async def test_it_says_where_the_budget_went(stage):
 
 
 async def test_it_says_what_the_providers_cache_has(stage):
-    cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, 4_050, "$0.04"))
-    assert "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04" in await drawn(
-        stage, 90, cached
-    )
     costs = ("$0.0300", "$0.0083", "$0.0012")
+    cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, 4_050, "$0.04"))
     priced = MeterView(BANDS, 1, 9, cache=CacheView(101_200, 2_220, 4_050, "$0.04", costs))
-    whole = "cached 101,200 $0.0300 · new 2,220 $0.0083 · stale 4,050 $0.0012 · in all $0.04"
-    assert whole in await drawn(stage, 90, priced)
-    assert "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04" in await drawn(
-        stage, 60, priced
-    )
-    # No amount of money is cut off: it would say another one.
-    assert "cached 101k  new 2.2k  stale 4.0k  $0.04" in await drawn(stage, 46, priced)
-    assert "cached 101k  new 2.2k  stale 4.0k" in await drawn(stage, 42, priced)
     fresh = MeterView(BANDS, 113_420, 150_000, cache=CacheView(0, 103_420, 0))
-    assert "cached 0 · new 103,420" in await drawn(stage, 90, fresh)
-    assert any(line.endswith("…") for line in await drawn(stage, 24, cached))
+    meter = BandMeter()
+    async with stage(meter, size=(90, 14)) as pilot:
+        for width, view, told in (
+            (90, fresh, "cached 0 · new 103,420"),
+            (90, cached, "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04"),
+            (
+                90,
+                priced,
+                "cached 101,200 $0.0300 · new 2,220 $0.0083 · stale 4,050 $0.0012 · in all $0.04",
+            ),
+            (60, priced, "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04"),
+            # No amount of money is cut off: it would say another one.
+            (46, priced, "cached 101k  new 2.2k  stale 4.0k  $0.04"),
+            (42, priced, "cached 101k  new 2.2k  stale 4.0k"),
+        ):
+            meter.show(view)
+            await pilot.resize_terminal(width, 14)
+            await settle(pilot)
+            assert told in [row.strip("│").strip() for row in pilot.app.rows], (width, told)
+        meter.show(cached)
+        await pilot.resize_terminal(24, 14)
+        await settle(pilot)
+        assert any(row.strip("│").strip().endswith("…") for row in pilot.app.rows)
 
 
 async def test_enter_opens_the_band_under_the_cursor(stage):

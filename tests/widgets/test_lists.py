@@ -6,7 +6,8 @@ import pytest
 
 from widgets.bands.fact_list import FactList
 from widgets.forms.pick_list import PickList, mark_current
-from widgets.views import FactView
+from widgets.proposals.waiting_rows import WaitingRows
+from widgets.views import FactView, QueueView
 from widgets.work.measure_list import MeasureList, MeasureView, bars
 
 pytestmark = pytest.mark.slow
@@ -104,3 +105,11 @@ async def test_escape_leaves(stage):
         await pilot.press("enter", "escape")
         assert len(pilot.app.got(PickList.Dismissed)) == 1
         assert not pilot.app.got(PickList.Picked)
+
+
+async def test_waiting_rows_that_are_gone_can_still_be_drawn(stage):
+    """Below a dialog, a frame may come before they are laid out anew."""
+    rows = WaitingRows()
+    async with stage(rows):
+        rows.show(QueueView(), 1)
+        assert rows.render().plain == ""

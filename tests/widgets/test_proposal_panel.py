@@ -53,7 +53,7 @@ async def show(pilot: Any, panel: ProposalPanel, front: ProposalView | None, **o
     return str(pilot.app.drawn)
 
 
-async def test_an_action_is_shown_whole(stage):
+async def test_all_of_an_action_or_a_request_is_shown(stage):
     panel = ProposalPanel()
     async with stage(panel, size=(90, 40)) as pilot:
         text = await show(pilot, panel, ACTION, total=2)
@@ -74,11 +74,20 @@ async def test_an_action_is_shown_whole(stage):
             "⏎ approve   esc discuss",
         ):
             assert words in text
-
-
-async def test_a_context_request_is_a_checklist(stage):
-    panel = ProposalPanel()
-    async with stage(panel, size=(90, 40)) as pilot:
+        # Until it is armed it is dim, and says so.
+        assert panel.has_class("-unarmed")
+        assert "…  ⏎ approve" in text
+        panel.armed = True
+        await pilot.pause()
+        assert not panel.has_class("-unarmed")
+        assert "…  ⏎ approve" not in pilot.app.drawn
+        # The border says the risk in words.
+        for risk in ("low", "high"):
+            text = await show(pilot, panel, replace(ACTION, risk=risk, second_key=risk == "high"))
+            assert f"risk {risk}" in text
+            assert panel.has_class(f"-risk-{risk}")
+            assert ("needs a second key" in text) is (risk == "high")
+        # A request for context is a checklist.
         text = await show(pilot, panel, CONTEXT)
         assert "Purpose    judge the retry change" in text
         assert "Question   how does it reset?" in text
@@ -89,6 +98,31 @@ async def test_a_context_request_is_a_checklist(stage):
         assert "outside the project" in text
         assert "log:-5 · outline" in text
         assert "2 of 3 items · 4.4k tokens" in text
+
+
+async def test_what_drawing_would_hide_is_told(stage):
+    panel = ProposalPanel()
+    invisible = "only line endings or invisible characters change"
+    async with stage(panel, size=(90, 40)) as pilot:
+        for before, after, told in (
+            ("a\nb\n", "a\r\nb\r\n", invisible),
+            ("a\n", "a\u200b\n", invisible),
+            ("a\nb\n", "a\r\nc\r\n", "line endings change too"),
+        ):
+            diffs = (FileDiffView("a.py", before, after),)
+            front = replace(ACTION, body="", notes=(), diffs=diffs)
+            assert told in await show(pilot, panel, front)
+        assert "! " not in (await show(pilot, panel, replace(front, diffs=(DIFF,))))
+        fields = (("argv", "rm\u202e \u200bfile\x1b[8m"),)
+        text = await show(pilot, panel, replace(ACTION, fields=fields))
+        assert "rm file" in text
+        assert "! 6 characters cannot be shown" in text
+        assert "cannot be shown" not in await show(pilot, panel, ACTION)
+        # A body that rendering would cut is shown as it was written.
+        body = "| a |\n|---|\n| 1 | hidden |"
+        text = await show(pilot, panel, replace(ACTION, body=body))
+        assert "Shown as source" in text
+        assert "| 1 | hidden |" in text
 
 
 async def test_narrowing_keeps_and_drops_items(stage):
@@ -112,28 +146,6 @@ async def test_narrowing_keeps_and_drops_items(stage):
         assert panel.kept == ("file:src/client.py:40-160",)
 
 
-async def test_until_armed_it_is_dim_and_says_so(stage):
-    panel = ProposalPanel()
-    async with stage(panel, size=(90, 40)) as pilot:
-        text = await show(pilot, panel, ACTION)
-        assert panel.has_class("-unarmed")
-        assert "…  ⏎ approve" in text
-        panel.armed = True
-        await pilot.pause()
-        assert not panel.has_class("-unarmed")
-        assert "…  ⏎ approve" not in pilot.app.drawn
-
-
-@pytest.mark.parametrize("risk", ["low", "high"])
-async def test_the_border_says_the_risk_in_words(stage, risk):
-    panel = ProposalPanel()
-    async with stage(panel, size=(90, 20)) as pilot:
-        text = await show(pilot, panel, replace(ACTION, risk=risk, second_key=risk == "high"))
-        assert f"risk {risk}" in text
-        assert panel.has_class(f"-risk-{risk}")
-        assert ("needs a second key" in text) is (risk == "high")
-
-
 async def test_diffs_are_unified_or_side_by_side(stage):
     panel = ProposalPanel()
     front = replace(ACTION, body="", fields=(), notes=(), diffs=(DIFF,), revises="", changes=())
@@ -149,41 +161,6 @@ async def test_diffs_are_unified_or_side_by_side(stage):
         await pilot.pause()
         await pilot.pause()
         assert any("b = 2" in row and "b = 3" in row for row in pilot.app.rows)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "told"),
-    [
-        ("a\nb\n", "a\r\nb\r\n", "only line endings or invisible characters change"),
-        ("a\n", "a\u200b\n", "only line endings or invisible characters change"),
-        ("a\nb\n", "a\r\nc\r\n", "line endings change too"),
-    ],
-)
-async def test_a_change_that_lines_do_not_show_is_told(stage, before, after, told):
-    panel = ProposalPanel()
-    front = replace(ACTION, body="", notes=(), diffs=(FileDiffView("a.py", before, after),))
-    async with stage(panel, size=(90, 30)) as pilot:
-        assert told in await show(pilot, panel, front)
-        assert "! " not in (await show(pilot, panel, replace(front, diffs=(DIFF,))))
-
-
-async def test_what_cannot_be_seen_is_counted(stage):
-    panel = ProposalPanel()
-    fields = (("argv", "rm\u202e \u200bfile\x1b[8m"),)
-    async with stage(panel, size=(80, 40)) as pilot:
-        text = await show(pilot, panel, replace(ACTION, fields=fields))
-        assert "rm file" in text
-        assert "! 6 characters cannot be shown" in text
-        assert "cannot be shown" not in await show(pilot, panel, ACTION)
-
-
-async def test_a_body_that_rendering_would_cut_is_shown_as_written(stage):
-    panel = ProposalPanel()
-    body = "| a |\n|---|\n| 1 | hidden |"
-    async with stage(panel, size=(80, 40)) as pilot:
-        text = await show(pilot, panel, replace(ACTION, body=body))
-        assert "Shown as source" in text
-        assert "| 1 | hidden |" in text
 
 
 async def test_long_values_wrap_instead_of_being_cut(stage):

@@ -69,6 +69,8 @@ class WaitingRows(Widget):
     def render(self) -> Content:
         width = self.content_size.width
         rows = self._rows()
+        if not rows:
+            return Content("")  # a frame below a dialog, before it is laid out without them
         if self._most == 1:
             return self._summary(rows[0], width)
         if self._lines > 1:

@@ -144,8 +144,8 @@ class Detail(ScrollView, can_focus=False):
     def _content_width(self) -> int:
         # Always with room for the scrollbar, once: wrapping must not depend on how long the text is, nor on
         # whether the scrollbar is there already, which ``self.gutter`` counts.
-        style = self.styles
-        return max(_LEAST, self.size.width - style.gutter.width - style.scrollbar_size_vertical)
+        # ``size`` is without the padding.
+        return max(_LEAST, self.size.width - self.styles.scrollbar_size_vertical)
 
     def _lay_out(self) -> None:
         self._width = width = self._content_width()

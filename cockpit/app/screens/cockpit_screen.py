@@ -119,6 +119,7 @@ class CockpitScreen(DecidingScreen):
         One more than :attr:`_most_room` is the line of the explained word, too.
         """
         self._room_for = ""
+        self._arranged_for = Size()
 
     def compose(self) -> ComposeResult:
         yield HeaderBar()
@@ -137,6 +138,9 @@ class CockpitScreen(DecidingScreen):
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay the panes out for the width; the proposal in front gets the room that it needs there."""
+        if event.size == self._arranged_for:
+            return
+        self._arranged_for = event.size
         self.panes.set_width(event.size.width)
         self._room = 0
         self.call_after_refresh(self.paint)

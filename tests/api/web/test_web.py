@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -20,12 +19,6 @@ from cockpit.api.web.shown_screen import ShownOutput
 from cockpit.core.terminal.far_terminal import AGAIN, SETTLE_S, MarkFinder, mark
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    with web(tmp_path_factory.mktemp("web")) as started:
-        yield started
 
 
 class Tab:
@@ -87,10 +80,11 @@ def wait_for_screens(served: Web, count: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while screens(served) != count:
         assert time.monotonic() < deadline, list_processes(served.mark)
-        time.sleep(0.02)
+        time.sleep(0.05)  # each look goes through all processes of the machine
 
 
-def test_a_link_works_once_and_only_its_cookie_opens_the_page(served: Web) -> None:
+def _open_links(served: Web) -> None:
+    """A link works once, and only its cookie opens the page."""
     used = served.link
     assert httpx2.head(used).status_code == 401  # a look does not use it up
     answer = httpx2.get(used, timeout=PATIENCE_S)
@@ -120,8 +114,8 @@ def test_a_link_works_once_and_only_its_cookie_opens_the_page(served: Web) -> No
     assert refused.status_code == 421
 
 
-def test_a_terminal_is_for_the_page_alone(served: Web) -> None:
-    page, cookie = served.login()
+def _refuse_others(served: Web, page: str, cookie: str) -> None:
+    """A terminal is for the page alone."""
     own = {"Origin": served.address}
     for name, headers, status in (
         (f"{page}screen", {"Cookie": cookie, "Origin": "http://evil.example"}, 403),
@@ -137,9 +131,13 @@ def test_a_terminal_is_for_the_page_alone(served: Web) -> None:
     assert screens(served) == 0
 
 
-def test_a_proposal_is_decided_in_a_tab_and_no_screen_outlives_its_tab(tmp_path: Path) -> None:
+def test_a_page_is_for_who_has_its_link_and_no_screen_outlives_its_tab(tmp_path: Path) -> None:
     with web(tmp_path / "web") as served:
+        _open_links(served)
         page, cookie = served.login()
+        _refuse_others(served, page, cookie)
+        strange = Tab(page, cookie, (100_000, 1))
+        assert strange.wait_closed() == MALFORMED
         tab = Tab(page, cookie)
         tab.until("ype a task:")
         at = len(tab.wrote)
@@ -162,9 +160,6 @@ def test_a_proposal_is_decided_in_a_tab_and_no_screen_outlives_its_tab(tmp_path:
         with pytest.raises(ConnectionClosed) as ended:
             _decide(tab, "\x04", "no text of the screen")
         assert ended.value.rcvd is not None and ended.value.rcvd.code == ENDED
-        strange = Tab(page, cookie)
-        strange.send(size=(100_000, 1))
-        assert strange.wait_closed() == MALFORMED
         wait_for_screens(served, 0)
         last = Tab(page, cookie)
         last.until("ype a task:", "waiting", "That is all")
