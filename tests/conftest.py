@@ -35,14 +35,10 @@ user_presence.assume_user()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set what processes of tests inherit.
+    """Reset signals to what a terminal gives.
 
-    Signals are what a terminal gives: a shell that runs the tests in the background ignores some. Bytecode is
-    written by the processes that run tests alone, and for all: those of tests run in projects whose status is
-    compared.
+    A shell that runs the tests in the background ignores some, and processes of tests would inherit that.
     """
-    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
