@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import UnsetType
 
-from cockpit.core.text import pluralize
+from cockpit.core.text import format_total, pluralize
 from cockpit.loop.reentry.kept_actions import EVIDENCE, MOST_RETURNS
 from cockpit.loop.views.estimate_text import basis_text, expected_text, unit_text
 from cockpit.loop.views.state_signs import Kind, Tone, state_sign
@@ -337,7 +337,6 @@ def _failure(detail: proposals.OfAction, message: str) -> str:
 def _context(detail: Detail) -> EventLine | None:
     match detail:
         case waves.ContextRequested():
-            tokens = sum(item.tokens or 0 for item in detail.items)
             how = "declared by the task type" if detail.auto else "requested"
             if detail.auto and detail.stored:
                 how = "served again from stored facts"
@@ -346,7 +345,14 @@ def _context(detail: Detail) -> EventLine | None:
             if detail.rule:
                 how = f"fetched by attention rule {detail.rule}"
             text = f"context {how}: {list_items(detail.items)}"
-            remark = f"{pluralize(len(detail.items), 'item')}, about {tokens:,} tokens"
+            size = format_total(
+                [
+                    item.tokens if isinstance(item.tokens, int) else None
+                    for item in detail.items
+                    if not item.refused
+                ]
+            )
+            remark = f"{pluralize(len(detail.items), 'item')}, {size}"
             refused = tuple(
                 EventLine("✗", f"{item.item}: {item.refused}", "warn")
                 for item in detail.items
