@@ -79,7 +79,7 @@ def idle(acp: Acp, pilot: Pilot[int]) -> Callable[[], bool]:
 async def test_a_session_of_the_named_agent(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent scripted everything please")
-        text = await shows(pilot, "All seen.", "plan: 1 of 2", "seen, not gated", "your turn")
+        text = await shows(pilot, "All seen.", "plan: 1 of 2", "seen, not gated", "waits for you")
         assert "read · Read room.py" in text and "room.py:3" in text
         assert "✔ look" in text and "○ write" in text
         assert "thought: 3 words" in text and "First I look" not in text
@@ -209,7 +209,7 @@ async def test_agents_and_their_commands_are_completed(acp: Acp) -> None:
         await pilot.press("tab")
         assert screen_of(pilot).prompt.text == "/agent scripted "
         await send(pilot, "/agent scripted everything")
-        await shows(pilot, "All seen.", "your turn")
+        await shows(pilot, "All seen.", "waits for you")
         for letter in "/c":
             await pilot.press({"/": "slash"}.get(letter, letter))
         await shows(pilot, "/compact", "Shorten the history")
@@ -222,11 +222,11 @@ async def test_agents_and_their_commands_are_completed(acp: Acp) -> None:
 async def test_a_session_is_resumed_and_forked(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent scripted answer first")
-        await shows(pilot, "You said: first", "your turn")
+        await shows(pilot, "You said: first", "waits for you")
         session_id = screen_of(pilot).host.session_id
     await acp.runtime.close_agents()
     async with run(acp, session_id=session_id) as pilot:
-        await shows(pilot, "You said: first", "your turn")
+        await shows(pilot, "You said: first", "waits for you")
         await send(pilot, "answer second")
         await shows(pilot, "You said: second")
         await send(pilot, "/fork")

@@ -31,6 +31,7 @@ from cockpit.store.journal.details import (
 )
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.sessions.proposals import EDITED
+from cockpit.store.sessions.session_states import session_state
 from cockpit.store.sessions.sessions import model_for_people
 
 _LISTED_ITEMS = 6
@@ -190,8 +191,9 @@ def list_items(items: Sequence[waves.ContextItem]) -> str:
 def _session(detail: Detail) -> EventLine | None:
     match detail:
         case sessions.SessionCompleted():
-            status = "completed" if detail.status == "done" else detail.status or "ended"
-            return _state("session", status, detail.summary)
+            return _state(
+                "session", session_state("completed", detail.status or ""), detail.summary
+            )
         case sessions.SessionFailed():
             return _state("session", "failed", detail.message or "no reason was recorded")
         case sessions.SessionStopped():
@@ -437,7 +439,7 @@ def _agent_turn(detail: Detail) -> EventLine | None:
         case agent_turns.RunnerTurnEnded() if detail.reason != "end_turn":
             reason = detail.reason.replace("_", " ")
             text = f"{reason}: {detail.message}" if detail.message else reason
-            look = state_sign("session", "limit")
+            look = state_sign("session", "paused")
             return EventLine(look.sign, f"the agent's turn ended: {text}", look.tone)
         case agent_turns.RunnerToolUpdated():
             return EventLine("▶", detail.title, "warn", "running")
