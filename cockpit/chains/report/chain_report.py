@@ -34,7 +34,7 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.tasks.moved_branch import find_lost_tasks
+from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 
 MAX_SUMMARY = 600
 """Characters of a handoff's summary that are kept for the report."""

@@ -18,7 +18,7 @@ from cockpit.core.secrets import mask
 from cockpit.store.chains.chains import Chain, Progress
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
-from cockpit.tasks.moved_branch import LostTask
+from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 MAX_DETAILS = 8_000
 """Characters of a blocked task's details in the report; the store keeps all of them."""

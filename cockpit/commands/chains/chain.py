@@ -27,7 +27,7 @@ from cockpit.store.chains.chains import Chain
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
-    from cockpit.tasks.moved_branch import LostTask
+    from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 _CHAIN = click.argument("chain_id", metavar="[CHAIN]", required=False)
 _NO_CHAIN = "No chains yet. `cockpit work` starts one."
@@ -205,7 +205,7 @@ def report_chain(chain_id: str | None, only_path: bool) -> None:
 
 
 def _find_lost(chosen: Chain) -> tuple[LostTask, ...]:
-    from cockpit.tasks.moved_branch import find_lost_tasks
+    from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 
     place = find_project()
     with open_store(place) as store:

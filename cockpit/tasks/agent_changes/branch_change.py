@@ -21,6 +21,7 @@ from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
+from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 from cockpit.tasks.agent_changes.propose_change import INTO, WORKTREE, find_worktree
 from cockpit.tasks.agent_changes.read_change import (
     WorktreeChange,
@@ -31,7 +32,6 @@ from cockpit.tasks.agent_changes.read_change import (
     tree_of,
 )
 from cockpit.tasks.git import WorktreeError, commit_of, git, try_git
-from cockpit.tasks.moved_branch import find_lost_tasks
 from cockpit.tasks.worktree import worktree_name
 
 _MOST_COMMITS = 500
