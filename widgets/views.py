@@ -148,10 +148,13 @@ class MeterView(msgspec.Struct, frozen=True):
 
 
 class ItemView(msgspec.Struct, frozen=True):
-    """One item of a context request: what the agent wants to read, and its size in tokens."""
+    """One item of a context request: what the agent wants to read, and its size in tokens.
+
+    ``tokens`` is None where nobody knows the size before the item is read.
+    """
 
     item: str
-    tokens: int
+    tokens: int | None
     band: str
     level: str = "full"
     refused: str = ""

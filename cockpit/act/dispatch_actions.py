@@ -34,6 +34,11 @@ BACKOFF_MAX_S = 60.0
 
 _RUNNABLE = ("queued", "failed_retryable")
 _DOUBT = "cockpit cannot find out whether this happened. Check, and say whether it did."
+LOOK_FIRST = (
+    "It may have run, wholly or in part. Look first at what it has done, and repeat only what is"
+    " missing."
+)
+"""What the agent is told of an action that was cut off: it would run the same again."""
 
 _in_flight: set[tuple[str, str]] = set()
 # What this very process performs now, by store and action: the owner written in the store names a
@@ -167,9 +172,10 @@ class Dispatcher:
 
     async def _interrupted(self, action: OutboxAction) -> None:
         if self._adapters[action.action_type].ends_when_cancelled:
-            await self._record(
-                action, failed("permanent", "It was ended: the wave was interrupted.")
-            )
+            words = "It was ended: the wave was interrupted."
+            if not action.payload.get("reading"):
+                words = f"{words} {LOOK_FIRST}"
+            await self._record(action, failed("permanent", words))
         else:
             await self._resolve(action)
 
@@ -288,7 +294,8 @@ async def settle(
             if proposal_id is not None:
                 proposals.load_approved(tx, proposal_id)
             return outbox.requeue(tx, action_id)
-        words = f"Given up by {by}."
+        why = action.last_error.removesuffix(_DOUBT).strip()
+        words = f"{why} {LOOK_FIRST} It was not run again, as {by} decided.".strip()
         return outbox.fail(
             tx, action_id, status="failure", summary=words, detail=detail, error_code="dropped"
         )

@@ -45,7 +45,7 @@ def find_checkout(start: str) -> Checkout | None:
                 return None
             is_main = os.path.basename(common) == ".git"
             return Checkout(folder, os.path.dirname(common) if is_main else folder, common)
-        if not without_git and is_plain_project(folder):
+        if not without_git and is_plain_project(folder, start):
             without_git = folder
         above = os.path.dirname(folder)
         if above == folder:

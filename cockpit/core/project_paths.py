@@ -230,8 +230,9 @@ def ignore_generated_files(folder: Path) -> None:
 def locate_project(start: Path) -> ProjectPaths:
     """Find the project that contains ``start``.
 
-    Without Git it is the nearest parent folder with state of the user's or with a ``.cockpit`` of theirs,
-    else ``start`` itself. Raises :class:`GitRefuses` where there is a repository that git does not take.
+    Without Git it is the nearest parent folder below the home folder with state of the user's or with a
+    ``.cockpit`` of theirs that says something, else ``start`` itself. Raises :class:`GitRefuses` where there
+    is a repository that git does not take.
     """
     start = start.resolve()
     options = ("--show-toplevel", "--git-common-dir")

@@ -92,6 +92,12 @@ def project_folder(identity: str) -> str:
     return os.path.join(state_root(), PROJECTS, _folder_name(identity))
 
 
+_PROJECT_FILES = frozenset(
+    ("config.toml", "context.md", "task-types", "roles", "skills", "tools", "guards", "reviews")
+)
+"""What makes a folder ``.cockpit`` one of a project."""
+
+
 def names_state(text: str) -> bool:
     """Whether ``text``, an argument or a path, names cockpit's state."""
     return ".cockpit/state" in text or state_root() in text
@@ -131,18 +137,25 @@ def describe_problem(folder: str) -> str:
     return ""
 
 
-def is_plain_project(folder: str) -> bool:
-    """Whether a project without git begins at ``folder``: it has state, or a ``.cockpit`` of this user's.
+def is_plain_project(folder: str, start: str) -> bool:
+    """Whether the project of ``start`` without git begins at ``folder``, the same or one above it.
 
-    Somebody else's ``.cockpit`` further up, as in ``/tmp``, makes no project of what is below it.
+    It has state, or a ``.cockpit`` of this user's with something that cockpit reads. The home folder and
+    those above it are a project only for who starts there: a ``~/.cockpit`` makes none of all that is below.
     """
+    home = os.path.realpath(home_folder())
+    if folder != start and f"{home}/".startswith(f"{folder.rstrip('/')}/"):
+        return False
     if os.path.isdir(project_folder(folder)):
         return True
+    own = os.path.join(folder, ".cockpit")
     try:
-        info = os.lstat(os.path.join(folder, ".cockpit"))
+        info = os.lstat(own)
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+            return False
+        return not _PROJECT_FILES.isdisjoint(os.listdir(own))
     except OSError:
         return False
-    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid()
 
 
 def create_folder(folder: str) -> None:

@@ -69,3 +69,18 @@ def changes_in_several_places(before: str, after: str) -> bool:
 def _count_same(some: Sequence[str], others: Sequence[str]) -> int:
     """Count the lines at the start of both that are the same."""
     return sum(takewhile(bool, map(eq, some, others)))
+
+
+def format_size(tokens: int | None) -> str:
+    """Return an estimated size as text; None is unknown."""
+    return "size unknown" if tokens is None else f"{tokens:,} tokens"
+
+
+def format_total(sizes: Sequence[int | None]) -> str:
+    """Return the sum of estimated sizes as text; it says how many of them are unknown."""
+    known_sizes = [tokens for tokens in sizes if tokens is not None]
+    unknown = len(sizes) - len(known_sizes)
+    if unknown and not known_sizes:
+        return "size unknown"
+    more = f", and {pluralize(unknown, 'item')} of unknown size" if unknown else ""
+    return f"about {sum(known_sizes):,} tokens{more}"

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import UTILITY_MAX, Fact
+from cockpit.store.context.observation_jobs import select_last_size
 
 
 class Preview(Struct, frozen=True):
     """The estimate of one item of a request.
 
-    ``tokens`` is estimated at the item's level, ``band`` is where its facts go, ``refused`` is why it
-    cannot be read (empty: it can), ``note`` is for the user who decides.
+    ``tokens`` is estimated at the item's level (None: nobody knows before it is read), ``band`` is where
+    its facts go, ``refused`` is why it cannot be read (empty: it can), ``note`` is for the user who decides.
     """
 
     item: ScopeItem
-    tokens: int
+    tokens: int | None
     band: str
     refused: str = ""
     note: str = ""
@@ -30,7 +31,10 @@ class Source(Protocol):
     """One kind of scope item: estimates it, and reads it."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
-        """Estimate the item; store nothing. Raises ``CockpitError`` when it cannot be read."""
+        """Estimate the item from what this machine has; store nothing, send nothing.
+
+        Raises ``CockpitError`` when it cannot be read.
+        """
         ...
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
@@ -85,12 +89,37 @@ def initial_utility(kind: str) -> int:
 
 def estimate_preview(item: ScopeItem, full: int, *, note: str = "") -> Preview:
     """Estimate an item at its level from the estimated tokens of its full text."""
-    tokens = {
+    return Preview(item, estimate_level(item.level, full), band_for(item.kind), note=note)
+
+
+def estimate_level(level: str, full: int) -> int:
+    """Estimate the tokens at a level of detail from those of the full text."""
+    return {
         "full": full,
         "outline": min(full, OUTLINE_TOKENS + full // 12),
         "reference": min(full, REFERENCE_TOKENS),
-    }[item.level]
+    }[level]
+
+
+async def estimate_remote(item: ScopeItem, ground: ProjectSnapshot) -> Preview:
+    """Estimate an item that another machine has: as large as the session read it last, else unknown.
+
+    Asking there for its size would be reading it before you approve that.
+    """
+    tokens = None
+    if (records := ground.records) is not None:
+        tokens = await records.store.read(
+            lambda connection: select_last_size(connection, records.session_id, str(item))
+        )
+    note = "its size when this session last read it"
+    if tokens is None:
+        note = "size unknown: GitHub is asked only after you approve"
     return Preview(item, tokens, band_for(item.kind), note=note)
+
+
+def sum_tokens(items: Iterable[Mapping[str, Any]]) -> int:
+    """Add the known sizes of a request's items that can be read."""
+    return sum(item.get("tokens") or 0 for item in items if not item.get("refused"))
 
 
 def join_names(names: Sequence[str], most: int = 3) -> str:

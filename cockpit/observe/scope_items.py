@@ -32,6 +32,9 @@ KINDS = (
 )
 """The sources that a scope item may name."""
 
+REMOTE = frozenset({"pr", "issue", "gh"})
+"""Sources on other machines: asking there is reading, and nobody here sees whether they have changed."""
+
 RESERVED = ("url",)
 """Planned sources; an item that names one is refused."""
 

@@ -16,6 +16,7 @@ from cockpit.agents.runs.agent_hooks import wait_for_hook_events
 from cockpit.agents.runs.run_agent import count_runs, run_agent
 from cockpit.agents.stdio.driven_runners import ACP_PREFIX, driven_names, find_driven_runner
 from cockpit.agents.stdio.open_dialogue import ask_in_queue
+from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
@@ -110,6 +111,10 @@ async def run_role_with_agent(
     prompt = role_prompt(assignment, worktree, writes=writes, again=again)
     if skills := await _give_skills(engine, assignment, session_id):
         prompt = f"{prompt}\n\n{skills}"
+    if runner.protocol != "acp" and (
+        cut_off := context.store.read_now(lambda c: describe_cut_off_calls(c, session_id))
+    ):
+        prompt = f"{prompt}\n\n{cut_off}"
     scopes = AGENT_SCOPES if writes else frozenset({READ, WORK_READ})
     try:
         if runner.protocol == "acp":

@@ -16,7 +16,7 @@ import pytest
 from act_world import git, now, queue, receipts, show
 
 from cockpit.act.adapters import ADAPTERS
-from cockpit.act.dispatch_actions import Dispatcher, settle
+from cockpit.act.dispatch_actions import LOOK_FIRST, Dispatcher, settle
 from cockpit.act.live_output import live_file
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
@@ -97,6 +97,10 @@ async def test_killed_between_dispatch_and_receipt(store, ids, ground, github, d
         "run": lambda: (root / "ran").exists() == (moment == "after"),
     }
     assert effects[kind]()
+    if kind == "run":
+        await settle(store, action.action_id, "drop", by="policy:all")
+        (receipt,) = store.read_now(lambda c: outbox.select_receipts(c, action.action_id))
+        assert receipt.summary.startswith(f"It was cut off. {LOOK_FIRST}"), "the agent is warned"
 
 
 async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(store, ids, plain):

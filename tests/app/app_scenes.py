@@ -321,7 +321,9 @@ class Scene:
     def enter(self, entered: str, /, **detail) -> Scene:
         event = read_part(detail_type(f"session.{entered}"), detail)
         self.store.write_now(
-            lambda tx: sessions.set_status(tx, self.session_id, entered, detail=event)
+            lambda tx: sessions.set_status(
+                tx, self.session_id, entered, detail=event, result=detail or None
+            )
         )
         return self
 

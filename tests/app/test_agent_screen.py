@@ -91,7 +91,7 @@ async def test_a_session_of_a_completed_agent_is_shown_and_gets_a_mode_and_a_mod
         await pilot.press("tab")
         assert prompt.text == "/agent scripted "
         await send(pilot, "/agent scripted everything please")
-        text = await shows(pilot, "All seen.", "plan: 1 of 2", "seen, not gated", "your turn")
+        text = await shows(pilot, "All seen.", "plan: 1 of 2", "seen, not gated", "waits for you")
         assert "read · Read room.py" in text and "room.py:3" in text
         assert "✔ look" in text and "○ write" in text
         assert "thought: 3 words" in text and "First I look" not in text
@@ -209,11 +209,11 @@ async def test_two_agents_that_start_at_once_do_not_share_the_checkout(acp: Acp)
 async def test_a_session_is_resumed_and_forked(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent scripted answer first")
-        await shows(pilot, "You said: first", "your turn")
+        await shows(pilot, "You said: first", "waits for you")
         session_id = screen_of(pilot).host.session_id
     await acp.runtime.close_agents()
     async with run(acp, session_id=session_id) as pilot:
-        await shows(pilot, "You said: first", "your turn")
+        await shows(pilot, "You said: first", "waits for you")
         await send(pilot, "answer second")
         await shows(pilot, "You said: second")
         await send(pilot, "/fork")

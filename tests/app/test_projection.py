@@ -6,11 +6,13 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from app_scenes import ITEMS, Scene, to_decide
+from app_scenes import ALL, ITEMS, Scene, to_decide
 
 from cockpit.app.projection.band_meter import with_reported_cache
 from cockpit.app.projection.conversation import Conversation
+from cockpit.app.projection.current_state import read_state
 from cockpit.app.projection.fold import OpenSession, State
+from cockpit.commands.sessions.linear_lists import list_sessions
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
@@ -128,7 +130,44 @@ def test_the_board_tells_what_waits(scene):
         ("#24", "?", "waits for you", True),
         ("b", "✔", "done", False),
     ]
-    assert board.summary.startswith("2 sessions")
+    assert board.summary == "2 sessions   ? 1 waits for you   ✔ 1 done"
+
+
+def test_a_session_has_one_state_on_every_surface(scene):
+    """Whoever asks waits for the user, also where no process runs it; no end but done is called that."""
+    ends = {
+        "stopped, and asks": ("stopped", {}),
+        "turn": ("waiting", {"for": "person", "why": "your turn"}),
+        "question": ("completed", {"status": "needs_answer"}),
+        "limit": ("completed", {"status": "limit"}),
+        "blocked": ("completed", {"status": "blocked"}),
+        "stopped": ("stopped", {}),
+        "done": ("completed", {"status": "done"}),
+    }
+    for title, (entered, detail) in ends.items():
+        each = Scene(scene.store, scene.root).begin(title=title).wave(*ALL)
+        each = each.ask() if "asks" in title else each
+        each.enter(entered, **detail)
+    state, current = folded(scene), scene.store.read_now(lambda c: read_state(c, ""))
+    views = state.views(NOW, "")
+    states = {row.title: row.state for row in views.board.rows}
+    waiting = ["stopped, and asks", "turn", "question"]
+    assert states == {
+        **dict.fromkeys(waiting, "waits for you"),
+        "limit": "paused",
+        "blocked": "blocked",
+        "stopped": "stopped",
+        "done": "done",
+    }
+    counts = "7 sessions   ? 3 wait for you   ■ 1 blocked   ! 1 paused   ✔ 1 done   □ 1 stopped"
+    assert views.board.summary == current.views(NOW, "").board.summary == counts
+    listed = scene.store.read_now(list_sessions)
+    assert [line.split(", ", 1)[1] for line in listed.splitlines()] == [
+        f"{states[title]}: {title}" for title in reversed(ends)
+    ]
+    for session_id, session in state.sessions.items():
+        header = state.views(NOW, session_id).header
+        assert header.state == states[session.title] and header.end_sign in "?!□✔■"
 
 
 def test_a_thought_is_a_folded_turn_above_the_answer_that_was_streamed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sqlite3
 import tomllib
@@ -237,3 +238,14 @@ def test_retention_prunes_the_journal_too_and_everything_still_answers(played: P
     (played.root / ".cockpit").mkdir(exist_ok=True)
     (played.root / ".cockpit" / "config.toml").write_text("[retention]\njournal_days = 1\n")
     assert "how long your records" in played.run("prune", expect=2).stderr
+
+
+def test_a_dry_run_of_work_refuses_what_the_work_would(project: Project, tmp_path: Path) -> None:
+    words = ("work", "--dry-run", "--epic", "E-1")
+    project.run("epics", "add", "Nothing in it")
+    assert "E-9" in project.run("work", "--dry-run", "--epic", "E-9", expect=2).stderr
+    assert "No open task" in project.run(*words, expect=2).stderr
+    (tmp_path / "git").symlink_to(str(shutil.which("git")))
+    project.extra["PATH"] = str(tmp_path)  # without bubblewrap
+    assert "Nothing was started" in project.run(*words, "--approve", "all", expect=3).stderr
+    project.run(*words, "--approve", "all", "--no-sandbox", expect=2)

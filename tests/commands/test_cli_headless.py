@@ -177,7 +177,9 @@ def test_the_limits_of_the_offline_rules_come_before_the_first_wave(project: Pro
 def test_the_document_says_what_happened(project: Project) -> None:
     words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
     document = project.json(*words, "--output-format", "json")
-    keys = "session_id task_type status waves proposals actions usage result estimate untrusted"
+    keys = (
+        "session_id task_type state status waves proposals actions usage result estimate untrusted"
+    )
     assert set(document) == set(keys.split())
     assert (document["task_type"], document["status"]) == ("review_pr", "completed")
     assert document["result"] == {"status": "done", "summary": "Notes written."}
@@ -232,7 +234,7 @@ def test_words_without_finish_need_an_answer(project: Project) -> None:
     document = json.loads(done.stdout)
     assert document["result"] == {"status": "needs_answer", "summary": "Tabs or spaces?"}
     assert "cockpit run --continue s-" in done.stderr
-    assert "? needs an answer: Tabs or spaces?" in project.run("sessions", "show").stdout
+    assert "? waits for you: Tabs or spaces?" in project.run("sessions", "show").stdout
     # Nothing said to it changes nothing, and a blocked one does not become done.
     for message, code, status in (
         ("", 4, "needs_answer"),

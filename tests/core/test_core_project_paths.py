@@ -88,13 +88,21 @@ def test_variables_of_git_lead_nowhere(tmp_path: Path, monkeypatch: pytest.Monke
     assert locate_project(project / "sub").home == project
 
 
-def test_without_git_the_nearest_folder_that_has_one(tmp_path: Path) -> None:
+def test_without_git_the_nearest_folder_that_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
     place = locate_project(deep)
     assert (place.root, place.home, place.git) == (deep, deep, False)
     (tmp_path / "a" / ".cockpit").mkdir()
+    assert locate_project(deep).root == deep, "it says nothing"
+    (tmp_path / "a" / ".cockpit" / "config.toml").touch()
     assert locate_project(deep).root == tmp_path / "a"
+    for home in (tmp_path / "a", tmp_path / "a" / "user"):
+        monkeypatch.setenv("HOME", str(home))
+        assert locate_project(deep).root == deep, "the folder of all that the user has"
+        assert locate_project(tmp_path / "a").root == tmp_path / "a"
 
 
 def test_without_the_program_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +287,7 @@ def test_a_cockpit_folder_of_another_user_above_is_not_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "above" / "mine").mkdir(parents=True)
-    (tmp_path / "above" / ".cockpit").mkdir()
+    (tmp_path / "above" / ".cockpit" / "roles").mkdir(parents=True)
     assert locate_project(tmp_path / "above" / "mine").home == tmp_path / "above"
     give_away(tmp_path / "above" / ".cockpit", monkeypatch)
     assert locate_project(tmp_path / "above" / "mine").home == tmp_path / "above" / "mine"

@@ -89,7 +89,7 @@ FIX = (
     + COMMIT
     + turn(
         "run",
-        'called = ["git_commit"], contains = ["It did not run|Given up"]',
+        'called = ["git_commit"], contains = ["It did not run|may have run"]',
         argv=["test", "-d", "."],
         reason="see that it is there",
     )

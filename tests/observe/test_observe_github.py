@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from observe_loop import scenario
 from observe_world import Project
 
+from cockpit import ApprovalRequest, OmniLoop
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import parse_item
 from cockpit.observe.sources.github import GhFailed, IssueSource, PullRequestSource
@@ -80,8 +82,6 @@ async def test_a_pull_request_is_its_words_and_its_files(project: Project, githu
     assert await pr(project, app.source_ref) == [app]
     calls = [json.loads(line) for line in (github.parent / "calls").read_text().splitlines()]
     assert calls[0][:3] == ["pr", "view", "24"] and calls[0][-2:] == ["--repo", "acme/api"]
-    preview = await PullRequestSource().preview(parse_item("pr:24"), ground(project))
-    assert preview.note == "2 files" and preview.tokens > 0
 
 
 async def test_an_issue_comes_with_its_comments(project: Project, github: Path) -> None:
@@ -90,8 +90,28 @@ async def test_an_issue_comes_with_its_comments(project: Project, github: Path) 
     assert fact.full.text == (
         "Issue 7: It breaks\nstate: OPEN, author: bob\n\nWords\n\neve wrote:\nme too"
     )
-    preview = await IssueSource().preview(parse_item("issue:7"), ground(project))
-    assert preview.note == "1 comment"
+
+
+async def test_github_is_asked_only_after_the_approval(
+    project: Project, github: Path, tmp_path: Path
+) -> None:
+    project.git("remote", "add", "origin", "https://github.com/acme/api.git")
+    listing = {"words": ["issue", "list"], "stdout": "7 It breaks"}
+    answer(github, {"words": ["issue", "view", "7"], "stdout": json.dumps(ISSUE)}, listing)
+    calls, seen = github.parent / "calls", []
+
+    def approve(request: ApprovalRequest) -> bool:
+        """Note what was shown, and what had been run by then."""
+        items = [(each["item"], each["tokens"]) for each in request.body["items"]]
+        seen.append((items, len(calls.read_text().splitlines()) if calls.exists() else 0))
+        return True
+
+    model = scenario(tmp_path, ["issue:7", "gh:issue list"], ["issue:7"])
+    loop = OmniLoop(project=project.root, model=model, approve=approve)
+    assert (await loop.run("look at it", max_steps=4)).status == "done"
+    (_, (again, _)) = seen
+    assert seen[0] == ([("issue:7", None), ("gh:issue list", None)], 0)
+    assert again == [("issue:7", pytest.approx(24, abs=8))], "as large as it was when it was read"
 
 
 async def test_an_old_gh_is_asked_for_less(project: Project, github: Path) -> None:
@@ -126,12 +146,11 @@ FAILURES = [
 async def test_every_failure_is_one_clear_sentence(project: Project, github: Path) -> None:
     for said, code, words in FAILURES:
         answer(github, {"words": ["pr", "view"], "stderr": said, "code": 1})
-        for act in (PullRequestSource().fetch, PullRequestSource().preview):
-            with pytest.raises(GhFailed) as failed:
-                await act(parse_item("pr:24"), ground(project))
-            assert failed.value.code == code
-            assert str(failed.value).startswith("pr:24 cannot be read: ")
-            assert words in str(failed.value) and "\n" not in str(failed.value)
+        with pytest.raises(GhFailed) as failed:
+            await pr(project)
+        assert failed.value.code == code
+        assert str(failed.value).startswith("pr:24 cannot be read: ")
+        assert words in str(failed.value) and "\n" not in str(failed.value)
 
 
 async def test_a_diff_too_large_gives_nothing_at_all(project: Project, github: Path) -> None:

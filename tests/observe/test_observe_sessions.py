@@ -90,7 +90,7 @@ async def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(
 
 @pytest.fixture
 def hanging(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A pull request that can be previewed and never be read; gives where the program's id goes."""
+    """A pull request that can never be read; gives where the program's id goes."""
     project.git("remote", "add", "origin", "https://github.com/acme/api.git")
     program = tmp_path / "hanging" / "gh"
     program.parent.mkdir()

@@ -40,7 +40,7 @@ CONTEXT = ProposalView(
     items=(
         ItemView("file:src/client.py:40-160", 4_200, "situational"),
         ItemView("file:/etc/passwd", 900, "situational", refused="outside the project"),
-        ItemView("log:-5", 200, "exploration", "outline", note="recent"),
+        ItemView("issue:5", None, "exploration", "outline", note="recent"),
     ),
 )
 DIFF = FileDiffView("src/client.py", "a = 1\nb = 2\n", "a = 1\nb = 3\n")
@@ -96,8 +96,8 @@ async def test_all_of_an_action_or_a_request_is_shown(stage):
         assert "4.2k  situational" in text
         assert "✗  file:/etc/passwd" in text
         assert "outside the project" in text
-        assert "log:-5 · outline" in text
-        assert "2 of 3 items · 4.4k tokens" in text
+        assert "issue:5 · outline" in text and "?  exploration" in text
+        assert "2 of 3 items · 4.2k tokens and 1 of unknown size" in text
 
 
 async def test_what_drawing_would_hide_is_told(stage):
@@ -136,10 +136,10 @@ async def test_narrowing_keeps_and_drops_items(stage):
         await pilot.press("space")
         await pilot.pause()
         assert "[ ] file:src/client.py:40-160" in pilot.app.drawn
-        assert "1 of 3 items · 200 tokens" in pilot.app.drawn
+        assert "1 of 3 items · size unknown" in pilot.app.drawn
         await pilot.press("j", "space", "j", "space", "k", "k", "space")
         assert [each.items for each in pilot.app.got(ProposalPanel.Narrowed)] == [
-            ("log:-5",),
+            ("issue:5",),
             (),
             ("file:src/client.py:40-160",),
         ]

@@ -111,7 +111,7 @@ class Checklist(Widget):
         return rows
 
     def _right(self, each: ItemView, ticked: bool) -> Content:
-        cost = "" if each.refused else tokens(each.tokens)
+        cost = "" if each.refused else "?" if each.tokens is None else tokens(each.tokens)
         content = line((f"{cost:>{_TOKEN_CELLS}}", STRONG if ticked else DIM))
         if self._width < 3 * _BAND_CELLS + _TOKEN_CELLS:
             return content
@@ -130,14 +130,18 @@ class Checklist(Widget):
             for place, each in enumerate(self.items)
             if not each.refused and place not in self.dropped
         ]
-        total = sum(each.tokens for each in fetched)
+        sizes = [each.tokens for each in fetched if each.tokens is not None]
+        unknown = len(fetched) - len(sizes)
+        size = f"{tokens(sum(sizes))} tokens" if sizes or not unknown else "size unknown"
+        if sizes and unknown:
+            size += f" and {unknown} of unknown size"
         count = (
             f"{len(fetched)} of {len(self.items)}"
             if len(fetched) != len(self.items)
             else (str(len(self.items)))
         )
         noun = "item" if len(self.items) == 1 else "items"
-        return f"{count} {noun}", f"{tokens(total)} tokens"
+        return f"{count} {noun}", size
 
     def _total(self, width: int) -> Content:
         count, total = self._sum()

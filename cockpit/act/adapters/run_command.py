@@ -192,7 +192,8 @@ def _outcome(
     if ended.passed:
         return failed("permanent", f"{short}: ended, {ended.passed}.", **detail)
     if finished.timed_out:
-        return Outcome("timeout", f"{short}: ended after {timeout_s} s.", "permanent", detail)
+        words = f"{short}: ended after {timeout_s} s. What it had done by then stays."
+        return Outcome("timeout", words, "permanent", detail)
     if finished.truncated:
         return failed(
             "permanent",

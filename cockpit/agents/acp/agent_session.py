@@ -33,6 +33,7 @@ from cockpit.agents.acp.serve_permissions import (
 from cockpit.agents.acp.serve_terminals import AgentTerminals
 from cockpit.agents.acp.session_journal import SessionJournal
 from cockpit.agents.acp.turn_limits import LIMIT, find_reached_limit
+from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.journal_agent_stream import AgentRun
 from cockpit.core.errors import IllegalTransition
@@ -95,6 +96,7 @@ class AgentSession:
         self._terminals = AgentTerminals(context, self._approved)
         self._cancelled = False
         self._own_words = ""
+        self._cut_off = ""
 
     @property
     def is_open(self) -> bool:
@@ -149,6 +151,9 @@ class AgentSession:
         session = await self._load()
         place = {"cwd": str(self.context.root), "mcpServers": [dict(each) for each in servers]}
         state: JsonObject | None = None
+        self._cut_off = await self._engine.store.read(
+            lambda connection: describe_cut_off_calls(connection, session.session_id)
+        )
         if session.agent_session:
             state = await self._rejoin(session.agent_session, place)
         if state is None:
@@ -230,8 +235,9 @@ class AgentSession:
         waiting = await self._select_unsent()
         if not waiting and not words:
             return None
-        texts = [text for _, text in waiting]
-        return [message_id for message_id, _ in waiting], "\n\n".join(filter(None, [words, *texts]))
+        texts = [words, *(text for _, text in waiting), self._cut_off]
+        self._cut_off = ""
+        return [message_id for message_id, _ in waiting], "\n\n".join(filter(None, texts))
 
     async def _select_unsent(self) -> list[tuple[str, str]]:
         return await self._engine.store.read(

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from cockpit.app.projection.conversation import RunningAction
 from cockpit.core.clock import parse_time
-from cockpit.core.text import pluralize
+from cockpit.core.text import format_size, pluralize
 from cockpit.loop.views.event_text import event_line, name_speaker
 from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail
@@ -254,7 +254,7 @@ def _paths(detail: Detail) -> list[str]:
 
 
 def _tokens(count: object) -> str:
-    return f"  {count:,} tokens" if isinstance(count, int) else ""
+    return f"  {format_size(count)}" if count is None or isinstance(count, int) else ""
 
 
 def _time(row: Row) -> str:

@@ -242,6 +242,7 @@ class State:
             header=header(
                 self.sessions.get(session_id),
                 pending=len(pending),
+                asks=session_id in waiting,
                 project=project,
                 branch=branch,
                 model=model,

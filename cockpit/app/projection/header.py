@@ -8,6 +8,7 @@ from cockpit.app.projection.agent_state import AgentState
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details import agents, estimates, sessions, waves
 from cockpit.store.journal.journal import Row
+from cockpit.store.sessions.session_states import session_state
 from cockpit.store.sessions.sessions import EXTERNAL_AGENT, model_for_people
 from widgets.views import HeaderView, Phase
 
@@ -52,7 +53,6 @@ class SessionState(Struct):
     role: str = ""
     task_id: str = ""
     status: str = "running"
-    waits_for: str = ""
     summary: str = ""
     wave: int = 0
     oriented: str = ""
@@ -86,11 +86,9 @@ class SessionState(Struct):
         title = self.title or self.words or self.session_id
         return f"{self.task_id} {title}" if self.task_id else title
 
-    def saying(self) -> str:
-        """Return what the session does now, as text."""
-        if self.status == "waiting":
-            return {"person": "your turn", "proposal": "waits for you"}.get(self.waits_for, "waits")
-        return state_sign("session", self.status).word
+    def state(self, *, asks: bool) -> str:
+        """Return its state; ``asks``: it has a pending proposal."""
+        return session_state(self.status, asks=asks)
 
     def apply(self, row: Row) -> None:
         """Fold one row of this session."""
@@ -144,7 +142,7 @@ class SessionState(Struct):
                 self.task_type = _changed(detail.task_type, self.task_type)
                 self.title = _changed(detail.title, self.title)
             case sessions.SessionWaiting():
-                self.status, self.waits_for = "waiting", detail.for_ or ""
+                self.status = "waiting"
                 if detail.for_ == "expired":
                     self.status, self.summary = "expired", detail.why or ""
             case sessions.SessionRunning() | sessions.SessionResumed():
@@ -167,6 +165,7 @@ def header(
     session: SessionState | None,
     *,
     pending: int,
+    asks: bool = False,
     project: str,
     branch: str,
     model: str = "",
@@ -177,7 +176,8 @@ def header(
     """Return the header of ``session``; without one, of the project and of a new session: its ``model``, or
     ``new_agent``, the external agent that gets it.
 
-    ``agent`` is what the external agent of the session says of itself.
+    ``pending`` counts the proposals of all sessions; ``asks``: one of them is of this session. ``agent`` is
+    what the external agent of the session says of itself.
     """
     if session is None:
         return HeaderView(
@@ -189,7 +189,10 @@ def header(
             agent=new_agent,
         )
     agent = agent or AgentState()
-    look = state_sign("session", session.status) if session.ended else None
+    state = session.state(asks=asks)
+    look = state_sign("session", state)
+    # A wave that is done says nothing of its session: that one may ask, or begin the next wave.
+    is_over = state != "running" and (session.ended or session.phase == "done")
     return HeaderView(
         project=session.project or project,
         branch=session.branch or branch,
@@ -197,14 +200,14 @@ def header(
         task_type=session.task_type,
         wave=0 if session.agent else session.wave,
         of_waves=0 if session.agent or session.ended else session.expected_waves,
-        phase=session.phase,
+        phase="learn" if session.phase == "done" else session.phase,
         model=_model_name(session, agent),
         tokens=session.tokens,
         cost_usd=session.cost_usd,
         pending=pending,
-        state=session.saying(),
-        end_sign=look.sign if look is not None else "",
-        end_tone=look.tone if look is not None else "plain",
+        state=look.word,
+        end_sign=look.sign if is_over else "",
+        end_tone=look.tone if is_over else "plain",
         warning=warning,
         mode=agent.name_of("mode"),
         plan=agent.plan(),

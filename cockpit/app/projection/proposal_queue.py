@@ -264,7 +264,7 @@ def _question(question: AskedQuestion) -> QuestionView:
 def _item(item: ContextItem) -> ItemView:
     return ItemView(
         item=item.item,
-        tokens=item.tokens or 0,
+        tokens=item.tokens if isinstance(item.tokens, int) else None,
         band=item.band or "",
         level=item.level or "full",
         refused=item.refused or "",

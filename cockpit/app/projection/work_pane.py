@@ -11,8 +11,9 @@ from cockpit.app.projection.backlog import Work
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.hook_sessions import Agents
 from cockpit.core.text import pluralize
-from cockpit.loop.views.state_signs import state_sign
+from cockpit.loop.views.state_signs import count_in_state, state_sign
 from cockpit.store.sessions.session_list import Totals
+from cockpit.store.sessions.session_states import session_state
 from cockpit.store.sessions.sessions import model_for_people
 from widgets.text.numerals import money, tokens
 from widgets.views import WorkPaneView, WorkRowView
@@ -20,6 +21,8 @@ from widgets.work.chain_tree_views import ChainRowView, ChainTaskView
 
 _CLOCK = slice(11, 16)
 _NAME = 40
+_COUNTED = ("running", "waiting", "blocked", "failed", "paused", "done", "stopped")
+"""States in the line of their counts, whose end a narrow pane cuts off."""
 MOST = 200
 """Sessions that are listed."""
 
@@ -71,22 +74,25 @@ class Roster:
         yield from reversed(self._live.values())
         yield from reversed(self._ended.values())
 
-    def summary(self) -> str:
-        """All of them in one line; empty while there are none."""
-        counts, cost = self._sums()
-        if not counts.total():
-            return ""
-        parts = [pluralize(counts.total(), "session")]
+    def summary(self, asking: Collection[str] = ()) -> str:
+        """All of them in one line; empty while there are none.
+
+        ``asking`` are the sessions with a pending proposal, those of chains included: they wait for the user.
+        """
+        statuses, cost = self._sums()
+        counts: Counter[str] = Counter()
+        for status, number in statuses.items():
+            counts[session_state(status)] += number
+        total = counts.total()
+        for session_id in filter(None, asking):
+            if (listed := self._sessions.get(session_id)) is not None:
+                counts[session_state(listed[0])] -= 1
+            counts["waiting"] += 1
+        parts = [pluralize(total, "session")] if total else []
         parts += [
-            f"{state_sign('session', status).sign} {number:,} {word}"
-            for status, number, word in (
-                ("running", counts["running"], "running"),
-                ("waiting", counts["waiting"] + counts["needs_answer"], "waiting"),
-                ("completed", counts["completed"], "done"),
-                ("blocked", counts["blocked"], "blocked"),
-                ("failed", counts["failed"], "failed"),
-            )
-            if number
+            count_in_state("session", state, counts[state])
+            for state in _COUNTED
+            if counts[state] > 0
         ]
         if cost is not None:
             parts.append(money(cost))
@@ -121,7 +127,7 @@ def board(
     return WorkPaneView(
         work=kanban.summary(work),
         tasks=kanban.lines(work, beside=beside),
-        summary=roster.summary(),
+        summary=roster.summary(waiting),
         rows=(*(agents.rows() if agents is not None else ()), *rows),
         chains=chains,
     )
@@ -142,12 +148,12 @@ def find_conflicts(sessions: Iterable[SessionState]) -> dict[str, str]:
 
 
 def _row(session: SessionState, followed: str, waiting: bool, conflict: str) -> WorkRowView:
-    status = "waiting" if waiting and not session.ended else session.status
+    status = session.state(asks=waiting)
     look = state_sign("session", status)
     spent = [tokens(session.tokens)] if session.tokens else []
     if session.cost_usd is not None:
         spent.append(money(session.cost_usd))
-    state = "waits for you" if status == "waiting" and waiting else session.saying()
+    state = look.word
     if status == "running" and session.wave and not session.agent:
         state = f"{session.phase} · wave {session.wave}"
     about = []

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from cockpit.backlog.story_completion import BeforeDecay, Boundaries
+from cockpit.chains.report.commit_checks import describe_commit_checks
 from cockpit.chains.report.report_markdown import (
     BLOCKED,
     DONE,
@@ -31,6 +34,7 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 
 MAX_SUMMARY = 600
 """Characters of a handoff's summary that are kept for the report."""
@@ -85,7 +89,10 @@ async def write_report(store: Store, place: ProjectPaths, chain: Chain) -> Path:
     Journals ``chain.reported``. Raises ``StoreUnwritable`` where the file cannot be written, or would be
     outside the project.
     """
-    text = await store.read(lambda connection: render_report(collect_report(connection, chain)))
+    lost = await find_lost_tasks(store, place, chain)
+    checks = await describe_commit_checks(store, place, chain)
+    collected = await store.read(lambda connection: collect_report(connection, chain))
+    text = render_report(replace(collected, lost=lost, checks=checks))
     path = place.folder / _DIRECTORY / f"chain-{chain.number}-report.md"
     _write(path, text)
     relative = path.relative_to(place.home).as_posix()

@@ -18,6 +18,7 @@ from cockpit.core.secrets import mask
 from cockpit.store.chains.chains import Chain, Progress
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
+from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 MAX_DETAILS = 8_000
 """Characters of a blocked task's details in the report; the store keeps all of them."""
@@ -74,6 +75,10 @@ class ChainReport(Struct, frozen=True):
     """Seconds that all workers ran."""
     merged: bool
     """Whether work was merged into the chain's branch."""
+    lost: tuple[LostTask, ...] = ()
+    """Tasks that were merged and are no longer on the branch."""
+    checks: tuple[str, ...] = ()
+    """What the repository asks of commits that cockpit's do not do."""
 
     def with_status(self, status: str) -> list[TaskReport]:
         """Return the tasks of that status."""
@@ -89,6 +94,10 @@ def render_report(report: ChainReport) -> str:
         _section(
             "Tasks in progress", [_in_progress(task) for task in report.with_status(IN_PROGRESS)]
         ),
+        _section(
+            "No longer on the branch", [f"- {plain_code(e.describe())}." for e in report.lost]
+        ),
+        _section("Commits", [f"- {plain_code(each)}" for each in report.checks]),
         _section("Decisions made", _decisions(report)),
         _section("Next steps", _next_steps(report)),
         _section("Workers", [_worker_table(report.workers)] if report.workers else []),
@@ -99,8 +108,18 @@ def render_report(report: ChainReport) -> str:
 def plain(text: str, most: int = 400) -> str:
     """Return ``text`` on one line of at most ``most`` characters, with Markdown's signs escaped."""
     shown = _printable(" ".join(text.split()))
-    shown = shown if len(shown) <= most else f"{shown[: most - 1]}…"
-    return _MARKUP.sub(r"\\\1", shown)
+    return _escape(shown if len(shown) <= most else f"{shown[: most - 1]}…")
+
+
+def _escape(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", _printable(text))
+
+
+def plain_code(text: str) -> str:
+    """Return ``text`` as :func:`plain` does, and what stands in backticks as code."""
+    parts = " ".join(text.split()).split("`")
+    shown = (_code(part) if at % 2 else _escape(part) for at, part in enumerate(parts))
+    return "".join(shown)
 
 
 def _head(report: ChainReport) -> str:

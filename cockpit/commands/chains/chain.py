@@ -27,6 +27,7 @@ from cockpit.store.chains.chains import Chain
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
+    from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 _CHAIN = click.argument("chain_id", metavar="[CHAIN]", required=False)
 _NO_CHAIN = "No chains yet. `cockpit work` starts one."
@@ -79,18 +80,16 @@ def show_chain(chain_id: str | None, as_json: bool) -> None:
 
     It prints the tasks, the cost so far, and how much of its token limit each worker has used.
     """
+    lost = _find_lost(read_store(lambda connection: _choose_chain(connection, chain_id)))
     if as_json:
-        show_json(
-            read_store(
-                lambda connection: chain_document(connection, _choose_chain(connection, chain_id))
-            )
+        document = read_store(
+            lambda connection: chain_document(connection, _choose_chain(connection, chain_id))
         )
-    else:
-        show(
-            read_store(
-                lambda connection: chain_text(connection, _choose_chain(connection, chain_id))
-            )
-        )
+        show_json({**document, "no_longer_on_branch": [each.task_id for each in lost]})
+        return
+    show(read_store(lambda connection: chain_text(connection, _choose_chain(connection, chain_id))))
+    for each in lost:
+        show(f"  ! {each.describe()}.")
 
 
 @chain.command("watch", epilog=examples("cockpit chain watch", "cockpit chain watch ch-3"))
@@ -203,6 +202,14 @@ def report_chain(chain_id: str | None, only_path: bool) -> None:
     if path is None or not path.is_file():
         path = asyncio.run(_write_report(chain_id))
     show(str(path) if only_path else path.read_text(encoding="utf-8"))
+
+
+def _find_lost(chosen: Chain) -> tuple[LostTask, ...]:
+    from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
+
+    place = find_project()
+    with open_store(place) as store:
+        return asyncio.run(find_lost_tasks(store, place, chosen))
 
 
 def _choose_chain(connection: sqlite3.Connection, named: str | None) -> Chain:

@@ -14,6 +14,7 @@ from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
     ensure_root_token,
+    find_project,
     load_project_settings,
     open_store,
     require_repository,
@@ -205,19 +206,28 @@ def _work(options: Mapping[str, Any]) -> Exit:
 
 
 def _estimate(options: Mapping[str, Any]) -> Exit:
-    """Print what the work would take; start nothing and store nothing."""
+    """Print what the work would take; start nothing and store nothing. Refuse what the work would refuse."""
     from cockpit.chains.batch_size import ADAPTIVE, read_batch_size
-    from cockpit.commands.knowledge.estimate import estimate
+    from cockpit.commands.knowledge.estimate import estimate_scope, show_scope
 
     if options["again"]:
         raise WrongUse("--dry-run estimates the open tasks of a scope. Leave --continue out.")
-    words = [options["task_id"]] if options["task_id"] else []
-    for name in ("epic", "story", "model", "runner"):
-        words += [f"--{name}", options[name]] if options[name] else []
     workers = read_batch_size(options["batch"] or ADAPTIVE).size
-    words += ["-n", str(workers), *(["--json"] if options["as_json"] else [])]
-    estimate.main(words, standalone_mode=False)
-    return Exit.DONE
+    place = find_project()
+    flags = {"[approval] policy": options["approve"], "[model] name": options["model"]}
+    settings = load_project_settings(place, flags)
+    if not options["no_sandbox"]:
+        asyncio.run(require_reading_sandbox(settings))
+    estimated = estimate_scope(
+        place,
+        settings.runtime,
+        options["epic"],
+        options["story"],
+        options["runner"],
+        named=[options["task_id"]] if options["task_id"] else (),
+    )
+    show_scope(estimated, workers, as_json=options["as_json"])
+    return Exit.DONE if estimated.tasks else Exit.WRONG_USE
 
 
 _REPLACEABLE: Mapping[str, str] = {

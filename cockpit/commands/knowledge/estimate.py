@@ -87,12 +87,33 @@ def estimate(
     if what and not all(_TASK.fullmatch(word) for word in what):
         _show_words(asyncio.run(_estimate_words(place, settings, " ".join(what))), as_json)
         return
+    estimated = estimate_scope(place, settings, epic, story, runner, named=what)
+    show_scope(estimated, workers, as_json=as_json)
+
+
+def estimate_scope(
+    place: ProjectPaths,
+    settings: RuntimeSettings,
+    epic: str | None,
+    story: str | None,
+    runner: str | None,
+    *,
+    named: Sequence[str] = (),
+) -> EstimatedScope:
+    """Estimate the open tasks of an epic, of a story, the ``named`` ones, or else all of them.
+
+    Raises :class:`~cockpit.core.errors.NotFound` for an epic or a story that is not there.
+    """
+    from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
     from cockpit.store.backlog.queue_scope import Scope
 
-    scope = Scope("epic", epic) if epic else Scope("story", story) if story else Scope()
-    named = f"runner:{runner}" if runner and runner != "embedded" else None
-    estimated = asyncio.run(_estimate_tasks(place, settings, scope, named, what))
-    show_scope(estimated, workers, as_json=as_json)
+    scope = Scope()
+    if epic:
+        scope = Scope("epic", read_store(lambda c: EPICS.load(c, epic).epic_id))
+    elif story:
+        scope = Scope("story", read_store(lambda c: STORIES.load(c, story).story_id))
+    model = f"runner:{runner}" if runner and runner != "embedded" else None
+    return asyncio.run(_estimate_tasks(place, settings, scope, model, named))
 
 
 async def _estimate_words(

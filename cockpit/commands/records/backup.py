@@ -59,7 +59,11 @@ def backup(file: Path, replace: bool, as_json: bool) -> None:
     epilog=examples("cockpit restore ~/parcel.backup", "cockpit restore --replace ~/parcel.backup"),
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--replace", is_flag=True, help="Replace the state that the project has now.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Replace the state that the project has now; a damaged database is kept as cockpit.db.damaged.",
+)
 @AS_JSON
 def restore(file: Path, replace: bool, as_json: bool) -> None:
     """Make the backup FILE the state of this project.

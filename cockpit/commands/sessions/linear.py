@@ -51,7 +51,7 @@ from cockpit.commands.sessions.typed_lines import Typed, TypedLines
 from cockpit.commands.terminal import SafeStream, is_terminal, output_width, ring_terminal, show
 from cockpit.commands.unconfined import settle_unconfined
 from cockpit.core.errors import CockpitError
-from cockpit.core.text import pluralize
+from cockpit.core.text import format_total, pluralize
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower
 from cockpit.loop.permissions.question_form import parse_answer
 from cockpit.loop.runtime import Runtime
@@ -368,9 +368,9 @@ class Linear:
             show("narrow NUMBER NUMBER … keeps those items.")
             return
         self._kept = [str(item["item"]) for item in kept]
-        total = sum(item.get("tokens") or 0 for item in kept)
+        total = format_total([item.get("tokens") for item in kept])
         show(
-            f"Narrowed to {len(kept)} of {pluralize(len(items), 'item')}, about {total:,} tokens."
+            f"Narrowed to {len(kept)} of {pluralize(len(items), 'item')}, {total}."
             " Enter approves these."
         )
         self._note_printed(front)

@@ -12,6 +12,7 @@ from cockpit.commands.sessions.proposal_text import framed
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.backlog import tasks
 from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions.session_states import select_asking, state_of
 
 _MOST = 20
 _AT_WORK = ("in_progress", "review", "blocked", "todo")
@@ -60,9 +61,10 @@ COMMANDS: Mapping[str, LineCommand] = MappingProxyType(
 
 def list_sessions(connection: sqlite3.Connection) -> str:
     """Return the last sessions, one line each."""
-    rows = sessions.select_recent(connection, _MOST)
+    rows, asking = sessions.select_recent(connection, _MOST), select_asking(connection)
+    words = [state_sign("session", state_of(each, asking)).word for each in rows]
     return _list(
-        ((each.session_id, state_sign("session", each.status).word, each.title) for each in rows),
+        ((each.session_id, word, each.title) for each, word in zip(rows, words, strict=True)),
         "No sessions yet.",
     )
 

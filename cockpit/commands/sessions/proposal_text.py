@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.text import pluralize
+from cockpit.core.text import format_size, format_total, pluralize
 from cockpit.loop.views.quoted_text import count_columns, cut_columns
 from cockpit.store.sessions.proposals import Proposal, shown_reason, shown_status
 from widgets.text.clean import clean, hidden
@@ -121,10 +121,10 @@ def _context(body: Mapping[str, Any], width: int) -> Iterator[str]:
             yield from framed("    refused", item["refused"], width)
             continue
         yield from framed("  item", item["item"], width)
-        yield f"    {item['level']}, {item['tokens']:,} tokens, {item['band']}"
+        yield f"    {item['level']}, {format_size(item['tokens'])}, {item['band']}"
         if item.get("note"):
             yield from framed("    note", item["note"], width)
-    yield f"  about {body.get('total_tokens', 0):,} tokens"
+    yield f"  {format_total([item['tokens'] for item in body['items'] if not item.get('refused')])}"
 
 
 def _profile(body: Mapping[str, Any], width: int) -> Iterator[str]:

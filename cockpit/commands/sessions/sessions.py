@@ -22,7 +22,9 @@ from cockpit.commands.sessions.export import FORMATS
 from cockpit.commands.terminal import json_text, output_width, say, show, show_json, show_list
 from cockpit.core.text import pluralize
 from cockpit.loop.views.session_report import session_document, session_text
-from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session, change, load, select_recent
+from cockpit.loop.views.state_signs import state_sign
+from cockpit.store.sessions.session_states import select_asking, state_of
+from cockpit.store.sessions.sessions import Session, change, load, select_recent
 
 
 @click.group(
@@ -48,21 +50,26 @@ def sessions() -> None:
 @AS_JSON
 def list_sessions(limit: int, as_json: bool) -> None:
     """List sessions, most recently changed first."""
-    rows: list[Session] = read_store(lambda connection: select_recent(connection, limit), empty=[])
+
+    def read(connection: sqlite3.Connection) -> list[tuple[Session, str]]:
+        asking = select_asking(connection)
+        return [(each, state_of(each, asking)) for each in select_recent(connection, limit)]
+
+    rows: list[tuple[Session, str]] = read_store(read, empty=[])
     show_list(
         as_json,
-        [_record(session) for session in rows],
-        ("SESSION", "STATUS", "TYPE", "MODEL", "CHANGED", "TITLE"),
+        [_record(session, state) for session, state in rows],
+        ("SESSION", "STATE", "TYPE", "MODEL", "CHANGED", "TITLE"),
         [
             (
                 session.session_id,
-                _status_text(session),
+                state_sign("session", state).word,
                 session.task_type,
                 session.model,
                 session.updated_at[:16].replace("T", " "),
                 session.title,
             )
-            for session in rows
+            for session, state in rows
         ],
         "No sessions yet. `cockpit run TASK` starts one.",
     )
@@ -267,17 +274,10 @@ def replay(ctx: click.Context, /, session: str) -> None:
     ctx.exit(open_replay(session_id))
 
 
-def _status_text(session: Session) -> str:
-    """Return the session's status, for a completed one how it ended where the work is not done."""
-    result = str(session.result.get("status", "")) if session.status == "completed" else ""
-    if result in ("", "done"):
-        return session.status
-    return "needs an answer" if result == NEEDS_ANSWER else result
-
-
-def _record(session: Session) -> dict[str, Any]:
+def _record(session: Session, state: str) -> dict[str, Any]:
     return {
         "session_id": session.session_id,
+        "state": state,
         "status": session.status,
         "task_type": session.task_type,
         "title": session.title,

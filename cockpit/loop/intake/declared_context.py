@@ -20,7 +20,7 @@ from cockpit.loop.intake.review_template import OpeningFailed
 from cockpit.loop.intake.task_types import LISTED_PLACEHOLDERS, OPTIONAL, TaskType
 from cockpit.observe.context_request import ContextRequest
 from cockpit.observe.gateway import ContextGateway
-from cockpit.observe.scope_items import ScopeRefused, parse_item
+from cockpit.observe.scope_items import REMOTE, ScopeRefused, parse_item
 
 MOST_NAMED = 8
 """Issues, and files, of one task's text that are read without asking."""
@@ -149,5 +149,9 @@ async def _preview(item: str, gateway: ContextGateway) -> tuple[str, int]:
     except ScopeRefused as error:
         return str(error), 0
     request = ContextRequest("start a task", "Can this be read?", (scope,), rev=gateway.ground.rev)
+    if scope.kind in REMOTE:
+        # Only reading says whether it can be read, and what a task type declares may be read.
+        (outcome,) = (await gateway.fetch(request)).outcomes
+        return outcome.error.rstrip(".")
     (preview,) = await gateway.preview(request)
     return preview.refused.rstrip("."), preview.tokens

@@ -103,7 +103,7 @@ async def ask_to_read(
         "question": _QUESTION,
         "escalation": "",
         "items": [item],
-        "total_tokens": preview.tokens,
+        "total_tokens": preview.tokens or 0,
         "agent": request.agent,
         "transport": request.transport,
         "project": place.project,

@@ -6,6 +6,8 @@ the session when every other call of the same answer succeeded. See ``docs/refer
 
 from __future__ import annotations
 
+import sqlite3
+
 from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.propose_changing import CHANGING
@@ -32,7 +34,7 @@ def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> Non
     """Take a wave from ``learning`` to ``completed``, and end the session or enqueue its next wave.
 
     ``changed_nothing``: the wave calls a task done that needs a change, and there is none. The end says so;
-    a task of the backlog is blocked by it.
+    a task of the backlog is blocked by it, and every task whose edit was refused or failed.
     """
     session_id, wave_id = context.session.session_id, context.wave.wave_id
     plan = context.engine.recall(wave_id).plan or plans.find(tx.connection, wave_id)
@@ -48,9 +50,14 @@ def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> Non
         status, summary = check_finish(tx, context.session, end)
         if status == "done" and is_missing_on_github(tx.connection, session_id):
             status, summary = "blocked", f"{_NOT_POSTED} The agent's words: {summary}"
+        unwritten = _list_unwritten(tx.connection, session_id) if status == "done" else []
         if changed_nothing:
             summary = f"{summary.rstrip()}\n\n{_NOTHING_CHANGED}"
-            status = "blocked" if context.session.task_id else status
+            status = "blocked" if context.session.task_id or unwritten else status
+        if unwritten:
+            summary = (
+                f"{summary.rstrip()}\n\nEdits that were refused or failed: {', '.join(unwritten)}."
+            )
         learn_session(tx, sessions.load_in(tx, session_id), status)
         session = sessions.set_status(
             tx,
@@ -92,6 +99,15 @@ def find_finish(plan: Plan) -> tuple[str, str] | None:
         if call["name"] == "finish" and not call["error"]:
             return str(call["arguments"]["status"]), str(call["arguments"]["summary"])
     return None
+
+
+def _list_unwritten(connection: sqlite3.Connection, session_id: str) -> list[str]:
+    """Return the files whose last edit was refused or failed."""
+    is_written: dict[str, bool] = {}
+    for action in outbox.select_for_session(connection, session_id):
+        if action.action_type in ("write_file", "edit_file"):
+            is_written[str(action.payload.get("path", ""))] = action.phase == "confirmed"
+    return [path for path, written in is_written.items() if not written]
 
 
 def _has_only_successes(tx: Tx, context: WaveContext, plan: Plan) -> bool:

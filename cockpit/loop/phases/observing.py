@@ -392,11 +392,14 @@ def _unread_context(tx: Tx, context: WaveContext) -> list[Fact]:
 
 
 def _given_up_notice(tx: Tx, previous: Wave) -> Fact:
-    """Tell the agent that the wave before was given up: what it planned may not have run."""
+    """Tell the agent that the wave before was given up: what it planned may have run."""
     (error,) = tx.execute(
         "SELECT coalesce(error_detail, '') FROM wave_runs WHERE wave_id=?", (previous.wave_id,)
     ).fetchone()
-    text = f"Wave {previous.ordinal} was given up: {error} What it planned may not have run."
+    text = (
+        f"Wave {previous.ordinal} was given up: {error} What it planned may have run, wholly, in part or"
+        " not at all: look first."
+    )
     return pinned_text_fact("notice", f"notice:{previous.ordinal}", text)
 
 

@@ -31,7 +31,7 @@ from cockpit.loop.trust.pass_items import pass_covered_items
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
-from cockpit.observe.preview_cost import band_for
+from cockpit.observe.preview_cost import band_for, sum_tokens
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.stored_records import StoredRecords
@@ -130,7 +130,7 @@ async def prepare_request(context: WaveContext, call: Mapping[str, Any]) -> Prep
         "question": request.question,
         "escalation": request.escalation,
         "items": items,
-        "total_tokens": sum(item["tokens"] for item in items if not item["refused"]),
+        "total_tokens": sum_tokens(items),
     }
     if not any(item["item"] not in compared.stored for item in items if not item["refused"]):
         return PreparedRequest(store=lambda tx: _serve_stored(tx, context, call, body))

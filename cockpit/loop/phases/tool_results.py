@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from cockpit.act.dispatch_actions import LOOK_FIRST
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.failure_lines import clip_middle
@@ -377,8 +378,7 @@ def _result_without_receipt(
 ) -> tuple[str, str]:
     if action.phase == "uncertain":
         return (
-            "It was cut off, and it is unknown whether it ran. It was not repeated. "
-            + action.last_error,
+            f"{action.last_error} {LOOK_FIRST}",
             "uncertain",
         )
     revisions = proposals.select_for_action(connection, action.wave_id, action.key)

@@ -24,14 +24,12 @@ from cockpit.observe.context_request import ContextRequest
 from cockpit.observe.freshness.content_marks import mark_items
 from cockpit.observe.gateway import ContextGateway
 from cockpit.observe.path_globs import matches_glob
-from cockpit.observe.scope_items import ScopeItem, ScopeRefused, parse_item
+from cockpit.observe.scope_items import REMOTE, ScopeItem, ScopeRefused, parse_item
 from cockpit.store.context import facts, observation_jobs, packets
 from cockpit.store.context.facts import Fact
 from cockpit.store.context.packets import Entry, detail_of
 from cockpit.store.context.stored_facts import load_facts
 
-REMOTE = frozenset({"pr", "issue", "gh"})
-"""Sources whose content changes where nobody here can see it: asked again, they are read again."""
 MOST_MARKED = 1_000
 """Items that are looked at together; more are read again, which takes about as long."""
 _LISTS = frozenset({"search", "tree"})

@@ -16,6 +16,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.find_covering_rules import Coverage, count_uses, find_item_uses
 from cockpit.loop.trust.learn_decision import record_passes
 from cockpit.loop.trust.request_parts import AskedProposal
+from cockpit.observe.preview_cost import sum_tokens
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import context_requests
 from cockpit.store.sessions.sessions import Session
@@ -82,7 +83,7 @@ def pass_covered_items(
         {
             **body,
             "items": left,
-            "total_tokens": sum(item["tokens"] for item in left if not item["refused"]),
+            "total_tokens": sum_tokens(left),
             "notes": [f"Read without asking you, by your trust rules: {names}."],
         },
         tuple(use.what for use in uses),

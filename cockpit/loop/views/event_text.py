@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import UnsetType
 
-from cockpit.core.text import pluralize
+from cockpit.core.text import format_total, pluralize
 from cockpit.loop.reentry.kept_actions import EVIDENCE, MOST_RETURNS
 from cockpit.loop.views.estimate_text import basis_text, expected_text, unit_text
 from cockpit.loop.views.state_signs import Kind, Tone, state_sign
@@ -31,6 +31,7 @@ from cockpit.store.journal.details import (
 )
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.sessions.proposals import EDITED
+from cockpit.store.sessions.session_states import session_state
 from cockpit.store.sessions.sessions import model_for_people
 
 _LISTED_ITEMS = 6
@@ -189,8 +190,9 @@ def list_items(items: Sequence[waves.ContextItem]) -> str:
 def _session(detail: Detail) -> EventLine | None:
     match detail:
         case sessions.SessionCompleted():
-            status = "completed" if detail.status == "done" else detail.status or "ended"
-            return _state("session", status, detail.summary)
+            return _state(
+                "session", session_state("completed", detail.status or ""), detail.summary
+            )
         case sessions.SessionFailed():
             return _state("session", "failed", detail.message or "no reason was recorded")
         case sessions.SessionStopped():
@@ -336,7 +338,6 @@ def _failure(detail: proposals.OfAction, message: str) -> str:
 def _context(detail: Detail) -> EventLine | None:
     match detail:
         case waves.ContextRequested():
-            tokens = sum(item.tokens or 0 for item in detail.items)
             how = "declared by the task type" if detail.auto else "requested"
             if detail.auto and detail.stored:
                 how = "served again from stored facts"
@@ -345,7 +346,14 @@ def _context(detail: Detail) -> EventLine | None:
             if detail.rule:
                 how = f"fetched by attention rule {detail.rule}"
             text = f"context {how}: {list_items(detail.items)}"
-            remark = f"{pluralize(len(detail.items), 'item')}, about {tokens:,} tokens"
+            size = format_total(
+                [
+                    item.tokens if isinstance(item.tokens, int) else None
+                    for item in detail.items
+                    if not item.refused
+                ]
+            )
+            remark = f"{pluralize(len(detail.items), 'item')}, {size}"
             refused = tuple(
                 EventLine("✗", f"{item.item}: {item.refused}", "warn")
                 for item in detail.items
@@ -430,7 +438,7 @@ def _agent_turn(detail: Detail) -> EventLine | None:
         case agent_turns.RunnerTurnEnded() if detail.reason != "end_turn":
             reason = detail.reason.replace("_", " ")
             text = f"{reason}: {detail.message}" if detail.message else reason
-            look = state_sign("session", "limit")
+            look = state_sign("session", "paused")
             return EventLine(look.sign, f"the agent's turn ended: {text}", look.tone)
         case agent_turns.RunnerToolUpdated():
             return EventLine("▶", detail.title, "warn", "running")

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import Clock
+from cockpit.core.text import format_size
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.decide_rules import list_offers
 from cockpit.loop.trust.request_parts import list_parts
@@ -125,7 +126,7 @@ def describe_body(body: Mapping[str, Any], compare: Compare = _compare) -> Itera
     for item in body.get("items", ()):
         level = "" if item.get("level", "full") == "full" else f", {item['level']}"
         refused = f", refused: {item['refused']}" if item.get("refused") else ""
-        yield f"{item.get('item', '')}{level}, {item.get('tokens') or 0:,} tokens{refused}"
+        yield f"{item.get('item', '')}{level}, {format_size(item.get('tokens'))}{refused}"
     for name, value in body.get("fields", ()):
         yield from f"{name}: {value}".split("\n")
     for note in body.get("notes", ()):

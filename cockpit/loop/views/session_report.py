@@ -13,6 +13,7 @@ from cockpit.loop.views.story import Storyteller
 from cockpit.store.context import packets
 from cockpit.store.journal import journal
 from cockpit.store.sessions import outbox, proposals, sessions, waves
+from cockpit.store.sessions.session_states import select_asking, state_of
 
 
 def session_document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
     return {
         "session_id": session_id,
         "task_type": session.task_type,
+        "state": state_of(session, select_asking(connection)),
         "status": session.status,
         "waves": [
             {

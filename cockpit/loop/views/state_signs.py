@@ -56,33 +56,30 @@ _TABLE: Mapping[Kind, Mapping[str, tuple[tuple[str, Tone], str]]] = {
     },
     "session": {
         "running": (_RUNNING, "running"),
-        "waiting": (_YOURS, "waits"),
-        "completed": (_DONE, "done"),
-        "blocked": (_BLOCKED, "blocked"),
-        "limit": (_UNFINISHED, "stopped at its limit"),
-        "needs_answer": (_YOURS, "needs an answer"),
-        "stuck": (_BLOCKED, "stuck"),
-        "expired": (_UNFINISHED, "its proposal expired"),
-        "failed": (_FAILED, "failed"),
+        "waiting": (_YOURS, "waits for you"),
+        "paused": (_UNFINISHED, "paused"),
         "stopped": (_STOPPED, "stopped"),
+        "done": (_DONE, "done"),
+        "blocked": (_BLOCKED, "blocked"),
+        "failed": (_FAILED, "failed"),
     },
     "chain": {
         "running": (_RUNNING, "running"),
         "draining": (_STOPPING, "draining"),
-        "completed": (_DONE, "completed"),
+        "completed": (_DONE, "done"),
         "unfinished": (_UNFINISHED, "ended, with tasks left"),
-        "limited": (_UNFINISHED, "reached its limit"),
+        "limited": (_UNFINISHED, "paused"),
         "failed": (_FAILED, "failed"),
         "stopped": (_STOPPED, "stopped"),
     },
     "worker": {
         "running": (_RUNNING, "running"),
-        "clean": (_DONE, "ended"),
-        "crashed": (_FAILED, "died"),
+        "clean": (_DONE, "done"),
+        "crashed": (_FAILED, "failed"),
         "stopped": (_STOPPED, "stopped"),
         "delayed": (_LATER, "starts again later"),
     },
-    "agent": {"running": (_RUNNING, "running"), "ended": (_DONE, "ended")},
+    "agent": {"running": (_RUNNING, "running"), "ended": (_DONE, "done")},
     "proposal": {
         "pending": (_YOURS, "waits for you"),
         "approved": (_DONE, "approved"),
@@ -122,6 +119,13 @@ def state_sign(kind: Kind, state: str) -> StateSign:
     """Return how a state looks; a state that is not in the table has a dim dot and its own name."""
     (sign, tone), word = _TABLE[kind].get(state, (_GONE, ""))
     return StateSign(sign, word or state.replace("_", " "), tone)
+
+
+def count_in_state(kind: Kind, state: str, number: int) -> str:
+    """Return how many are in a state, as text: ``? 2 wait for you``."""
+    look = state_sign(kind, state)
+    word = look.word if number == 1 else look.word.replace("waits", "wait", 1)
+    return f"{look.sign} {number:,} {word}"
 
 
 def state_signs() -> Mapping[Kind, Mapping[str, StateSign]]:

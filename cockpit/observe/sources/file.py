@@ -19,7 +19,7 @@ from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
 from cockpit.observe.expand_globs import match_glob
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import outline, text_lines
-from cockpit.observe.preview_cost import Preview, band_for, estimate_preview
+from cockpit.observe.preview_cost import Preview, band_for, estimate_level, estimate_preview
 from cockpit.observe.project_files import MAX_FILE_BYTES, FileEntry, find_blob, read_blob
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
@@ -45,7 +45,7 @@ class FileSource(Struct, frozen=True):
         await _check_text(entry, ground)
         note = why_by_reference(entry.path, entry.size if item.lines is None else 0)
         if note and item.level == "full":
-            tokens = estimate_preview(item.at("outline"), estimate_bytes(entry.size)).tokens
+            tokens = estimate_level("outline", estimate_bytes(entry.size))
             return Preview(item, tokens, band_for(item.kind), note=note)
         if item.lines is None:
             return estimate_preview(item, estimate_bytes(entry.size), note=f"{entry.size:,} bytes")
@@ -77,7 +77,7 @@ def _estimated_all(item: ScopeItem, files: Sequence[FileEntry]) -> Preview:
         brief = item.level == "full" and why_by_reference(
             entry.path, 0 if item.lines else entry.size
         )
-        tokens += estimate_preview(item.at("outline") if brief else item, full).tokens
+        tokens += estimate_level("outline" if brief else item.level, full)
     size = sum(entry.size for entry in readable)
     too_large = len(files) - len(readable)
     over = f"; {pluralize(too_large, 'file')} too large to read whole" if too_large else ""

@@ -13,12 +13,11 @@ from msgspec import Struct
 from cockpit.access.gh_command import parse_gh
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
-from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.preview_cost import Preview, estimate_preview
+from cockpit.observe.preview_cost import Preview, estimate_remote
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
-from cockpit.observe.sources.github import run_gh_read
+from cockpit.observe.sources.github import check_gh_read, run_gh_read
 from cockpit.store.context.facts import Fact
 
 MAX_OUTPUT = 2_000_000
@@ -32,10 +31,9 @@ class GhReadSource(Struct, frozen=True):
     """Reads the output of one ``gh`` command."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
-        """Estimate from the length of its output, which is discarded."""
-        text = await _output(item, ground)
-        size = len(text.encode("utf-8", "replace"))
-        return estimate_preview(item, estimate_bytes(size) + 10, note=_count_lines(text))
+        """Ask nothing of GitHub."""
+        check_gh_read(ground, f"gh:{item.ref}", shlex.split(item.ref))
+        return await estimate_remote(item, ground)
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact with the whole output; its outline has the first lines."""

@@ -9,15 +9,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.access.gh_command import parse_gh
-from cockpit.access.run_program import Finished, ProgramMissing, run_gh
+from cockpit.access.gh_command import GhCommand, parse_gh
+from cockpit.access.run_program import Finished, run_gh
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.json_fields import get_count, get_objects, get_text
+from cockpit.core.project.own_programs import find_program
 from cockpit.core.text import pluralize
-from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.path_globs import matches_glob
-from cockpit.observe.preview_cost import Preview, estimate_preview
+from cockpit.observe.preview_cost import Preview, estimate_remote
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import MAX_DIFF_BYTES, patch_facts
@@ -77,14 +77,9 @@ class PullRequestSource(Struct, frozen=True):
     """Reads a pull request: its description, then its diff file by file."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
-        """From its counts of changed lines and files."""
-        seen = await _view(ground, "pr", item.ref, ("additions", "deletions", "files", "body"))
-        files = [
-            f for f in get_objects(seen, "files") if matches_glob(get_text(f, "path"), item.glob)
-        ]
-        lines = sum(get_count(f, "additions") + get_count(f, "deletions") + 10 for f in files)
-        tokens = estimate_lines(lines) + estimate_bytes(len(get_text(seen, "body"))) + 100
-        return estimate_preview(item, tokens, note=pluralize(len(files), "file"))
+        """Ask nothing of GitHub."""
+        check_gh_read(ground, f"pr:{item.ref}", ("pr", "view", item.ref))
+        return await estimate_remote(item, ground)
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """Its description (without a glob), and one fact for each changed file."""
@@ -103,13 +98,9 @@ class IssueSource(Struct, frozen=True):
     """Reads an issue with its comments."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
-        """Estimate from the length of its text, which is discarded."""
-        seen = await _view(ground, "issue", item.ref, ("body", "comments"))
-        comments = get_objects(seen, "comments")[:_MAX_COMMENTS]
-        size = len(get_text(seen, "body")) + sum(len(get_text(c, "body")) + 60 for c in comments)
-        return estimate_preview(
-            item, estimate_bytes(size) + 60, note=pluralize(len(comments), "comment")
-        )
+        """Ask nothing of GitHub."""
+        check_gh_read(ground, f"issue:{item.ref}", ("issue", "view", item.ref))
+        return await estimate_remote(item, ground)
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact."""
@@ -201,25 +192,34 @@ async def _gh(
     return await run_gh_read(ground, subject, arguments, most)
 
 
-async def run_gh_read(
-    ground: ProjectSnapshot, subject: str, arguments: Sequence[str], most: int
-) -> Finished:
-    """Run a ``gh`` command that reads, and return its output of at most ``most`` bytes.
+def check_gh_read(ground: ProjectSnapshot, subject: str, arguments: Sequence[str]) -> GhCommand:
+    """Parse a ``gh`` command that reads; nothing is run, and GitHub is not asked.
 
-    ``subject`` is the scope item, for errors. Raises :class:`GhFailed` and ``GhRefused``.
+    ``subject`` is the scope item, for errors. Raises :class:`GhFailed` where it could not run here, and
+    ``GhRefused``.
     """
     if not ground.gh:
         raise GhFailed(f"{subject} cannot be read: GitHub is switched off here", code="gh_off")
     command = parse_gh(arguments, project_repo=ground.repo)
     if command.access != "read":
         raise GhFailed(f"{subject} cannot be read: this gh command writes")
-    try:
-        done = await run_gh(command.argv, cwd=ground.root, max_bytes=most)
-    except ProgramMissing as missing:
+    if find_program("gh") is None:
         raise GhFailed(
             f"{subject} cannot be read: the gh program is not installed (https://cli.github.com)",
             code="gh_missing",
-        ) from missing
+        )
+    return command
+
+
+async def run_gh_read(
+    ground: ProjectSnapshot, subject: str, arguments: Sequence[str], most: int
+) -> Finished:
+    """Run a ``gh`` command that reads, and return its output of at most ``most`` bytes.
+
+    Raises as :func:`check_gh_read` does, and :class:`GhFailed` where it fails.
+    """
+    command = check_gh_read(ground, subject, arguments)
+    done = await run_gh(command.argv, cwd=ground.root, max_bytes=most)
     # `gh pr checks` ends with an error when a check has failed: its output is the answer.
     if done.ok or (command.verb == "checks" and done.stdout.strip() and not done.truncated):
         return done

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from cockpit.core.clock import SystemClock, format_time
-from cockpit.core.errors import StoreBusy
+from cockpit.core.errors import StoreBusy, StoreCorrupt
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths
 from cockpit.core.read_record import decode_json
 from cockpit.core.state_folder import DATABASE
@@ -34,6 +34,8 @@ from cockpit.store.journal.head_anchor import HeadAnchor, find_anchor_file, last
 
 FOLDER = "restore"
 """The folder of a state in which a backup is prepared."""
+DAMAGED = ".damaged"
+"""What the name of a damaged database ends with, once a backup took its place."""
 _READY = "ready.json"
 _LOCK = "lock"
 _STATE = "state"
@@ -52,7 +54,8 @@ class Ready(msgspec.Struct, frozen=True):
 def restore_backup(source: Path, place: ProjectPaths, *, replace: bool) -> Contents:
     """Make the backup ``source`` the state of ``place``.
 
-    Worktrees and the index of knowledge stay as they are. Raises :class:`BackupRefused` where there is a
+    Worktrees and the index of knowledge stay as they are; a database that is damaged is kept beside the new
+    one. Raises :class:`BackupRefused` where there is a
     state and ``replace`` is False, where another process uses it, and for a backup that is not whole;
     ``StoreCorrupt`` and ``StoreTooNew`` for its database. The state is then as it was.
     """
@@ -67,7 +70,10 @@ def restore_backup(source: Path, place: ProjectPaths, *, replace: bool) -> Conte
     with _locked(folder):
         _clear(folder)
         contents = _prepare(source, folder, place)
-        _write_database(folder / _STATE / DATABASE, place.database)
+        try:
+            _write_database(folder / _STATE / DATABASE, place.database)
+        except StoreCorrupt:
+            _replace_database(folder / _STATE / DATABASE, place.database)
         _put_in_place(folder, place)
         shutil.rmtree(folder, ignore_errors=True)
     return contents
@@ -141,6 +147,24 @@ def _write_database(source: Path, target: Path) -> None:
             ) from error
         with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as prepared:
             prepared.backup(connection)
+
+
+def _replace_database(source: Path, target: Path) -> None:
+    """Put ``source`` in the place of a damaged database, in one step; the damaged one keeps another name."""
+    kept = target.with_name(f"{target.name}{DAMAGED}")
+    partial = target.with_name(f".{target.name}.restored")
+    shutil.copyfile(source, partial)
+    partial.chmod(0o600)
+    with partial.open("rb") as file:
+        os.fsync(file.fileno())
+    kept.unlink(missing_ok=True)
+    os.link(target, kept)
+    for ending in ("-wal", "-shm"):  # SQLite would write the damaged log into the restored file
+        log = target.with_name(f"{target.name}{ending}")
+        if log.exists():
+            log.replace(kept.with_name(f"{kept.name}{ending}"))
+    partial.replace(target)
+    sync_folder(target.parent)
 
 
 def _has_row(database: Path, folder: Path) -> bool:

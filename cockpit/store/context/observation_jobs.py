@@ -152,6 +152,17 @@ def select_read_before(
     return frozenset(written[text] for row in rows for text in row if text in written)
 
 
+def select_last_size(connection: sqlite3.Connection, session_id: str, item: str) -> int | None:
+    """Return the tokens of ``item`` when the session last read it; None where it has not."""
+    row = connection.execute(
+        "SELECT tokens FROM wave_runs CROSS JOIN observation_jobs USING (wave_id)"
+        " WHERE session_id=? AND observation_jobs.status='done' AND item=?"
+        " ORDER BY ordinal DESC, position DESC LIMIT 1",
+        (session_id, mask(item)),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
 def record_results(tx: Tx, wave: ObservingWave, results: Sequence[JobResult], *, most: int) -> None:
     """End a batch of jobs and store their facts. A job ends once.
 

@@ -10,6 +10,7 @@ import sqlite3
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.git_folders import describe_missing_checkout, locate_git_folders, read_head
 from cockpit.act.proposed_action import FileDiff, draw_diff
@@ -20,6 +21,7 @@ from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
+from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 from cockpit.tasks.agent_changes.propose_change import INTO, WORKTREE, find_worktree
 from cockpit.tasks.agent_changes.read_change import (
     WorktreeChange,
@@ -144,6 +146,11 @@ async def read_branch(store: Store, place: ProjectPaths, name: str) -> BranchCha
         change = await read_commits(root, tree.branch, branch.into, branch.began)
     if change is None:
         return BranchChange(branch, None, (), ())
+    if tree.task_id is None and name.startswith("ch-"):
+        chain = await store.read(lambda connection: chains.load(connection, tree.chain_id))
+        lost = await find_lost_tasks(store, place, chain)
+        notes = (*(f"{each.describe()}." for each in lost), *change.notes)
+        change = replace(change, notes=notes)
     commits = await _list_commits(root, change.fork, change.tip)
     sides = await _read_sides(root, change) if change.conflicts else ()
     solving = root != place.home and await is_solving(root)

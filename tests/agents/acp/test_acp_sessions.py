@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from agents.acp.acp_world import PATIENCE_S, Acp, open_acp
 
+from cockpit.act.dispatch_actions import LOOK_FIRST
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
 from cockpit.agents.acp.prompt_blocks import LARGEST_IMAGE
@@ -23,6 +24,7 @@ from cockpit.loop.permissions import withdrawal
 from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.session_state.state_overview import read_state_overview
 from cockpit.loop.skills.session_skills import want_skill
+from cockpit.store.journal.details.agents import RunnerToolStarted
 
 pytestmark = pytest.mark.slow
 
@@ -211,6 +213,21 @@ async def test_an_interrupted_turn_withdraws_what_it_asked_for_and_can_be_resume
     assert acp.said(session_id) == ["You said: again"]
     assert session.agent_session == "agent-session-1"
     assert [row["number"] for row in acp.rows(session_id, "runner.started")] == [1, 2]
+
+
+async def test_an_agent_is_told_of_its_call_that_a_kill_cut_off(acp: Acp) -> None:
+    """A row of the call, and none of its end: so a kill leaves the journal."""
+    session = await acp.run("answer one")
+    migrate = RunnerToolStarted(run=1, call_id="c9", tool="execute", title="npm run migrate")
+    acp.world.store.write_now(
+        lambda tx: tx.journal(migrate, session_id=session.session_id, actor="agent")
+    )
+    for words in ("answer two", "answer three"):
+        await acp.runtime.say(session.session_id, words)
+        await acp.runtime.run(session.session_id)
+    _, two, three = acp.said(session.session_id)
+    assert "- npm run migrate" in two and LOOK_FIRST in two
+    assert three == "You said: three", "it is said once"
 
 
 async def test_a_session_that_can_only_be_loaded_does_not_repeat_its_history(acp: Acp) -> None:

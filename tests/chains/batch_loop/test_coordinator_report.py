@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
-from tasks.taskrun_world import edit, finish, turn
+from tasks.taskrun_world import edit, finish, git, turn
 
 from cockpit.chains.handover import WorkerLimits
 from cockpit.chains.report.chain_report import wants_report, write_report
@@ -17,6 +17,8 @@ from cockpit.core.errors import StoreUnwritable
 from cockpit.store.backlog import handoffs, wip
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.proposals import ActionFailed
 from widgets.text.clean import clean
 
 pytestmark = pytest.mark.slow
@@ -102,6 +104,36 @@ async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> No
     assert found.report_path == ".cockpit/reports/chain-1-report.md"
     reported = [row.raw_detail()["path"] for row in chained.rows("chain.reported")]
     assert set(reported) == {found.report_path}
+
+    # The user moves the branch, and the repository asks for what cockpit's commits do not do.
+    root, base = chained.world.root, chain.base_commit
+    hook = root / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    git(root, "config", "commit.gpgSign", "true")
+    merge = git(root, "rev-parse", "refs/heads/cockpit/ch-1").strip()
+    git(root, "update-ref", "refs/heads/cockpit/ch-1", base)
+    failed = ActionFailed(
+        action_id="a-1", type="git_commit", title="commit", message="pre-commit: exit 1", receipt={}
+    )
+
+    def fail(tx: Tx) -> None:
+        (session_id,) = tx.execute(
+            "SELECT session_id FROM task_runs WHERE task_id='T-2'"
+        ).fetchone()
+        tx.journal(failed, session_id=session_id)
+
+    chained.store.write_now(fail)
+    text = await written(chained, chain)
+    assert "- A commit of the agent of T-2 failed: pre-commit: exit 1" in text.splitlines()
+    assert (
+        f"T-1 was merged into cockpit/ch-1 and is no longer on it; `git merge {merge[:10]}`" in text
+    )
+    assert "hooks (pre-commit). cockpit's commits and merges run none" in text
+    assert "(`commit.gpgSign`). cockpit's commits and merges are not signed" in text
+    again = ("commit-tree", f"{merge}^{{tree}}", "-p", base, "-m", "the same, rebased")
+    git(root, "update-ref", "refs/heads/cockpit/ch-1", git(root, *again).strip())
+    assert "no longer on it" not in await written(chained, chain)
 
 
 async def test_what_decayed_before_is_in_the_report(chained: ChainWorld) -> None:

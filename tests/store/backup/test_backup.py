@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from examples import examples
 
-from cockpit.core.errors import StoreUnwritable
+from cockpit.core.errors import StoreCorrupt, StoreUnwritable
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.store.backup.backup_file import BackupRefused, Contents
 from cockpit.store.backup.restore_state import FOLDER, finish_restore, restore_backup
@@ -142,6 +142,26 @@ def test_what_exists_or_is_in_use_is_not_replaced(place: ProjectPaths, tmp_path:
         store.write_now(lambda tx: add_row(tx, "still"))
     assert not finish_restore(place)
     assert read_rows(place)[-2:] == ["in use", "still"]
+
+
+@pytest.mark.parametrize("damage", ["header", "pages", "log"])
+def test_a_damaged_database_is_replaced_and_kept(
+    place: ProjectPaths, tmp_path: Path, damage: str
+) -> None:
+    target = tmp_path / "kept.backup"
+    back_up(place, target)
+    written = read_rows(place)
+    broken = bytearray(place.database.read_bytes())
+    broken[0 if damage == "header" else 100 :] = b"\xa5" * (len(broken) // 2)
+    place.database.write_bytes(broken)
+    if damage == "log":
+        place.database.with_name("cockpit.db-wal").write_bytes(b"\xa5" * 8_000)
+    with pytest.raises(StoreCorrupt):
+        Store.open(place.database)
+    restore_backup(target, place, replace=True)
+    assert read_rows(place)[: len(written)] == written
+    assert place.database.with_name("cockpit.db.damaged").read_bytes() == broken
+    assert place.database.stat().st_mode & 0o777 == 0o600
 
 
 def test_only_plain_files_are_replaced(place: ProjectPaths, tmp_path: Path) -> None:

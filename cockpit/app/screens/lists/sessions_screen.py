@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from cockpit.app.actions import rewind_actions
@@ -16,10 +15,11 @@ from cockpit.app.dialogs.small_dialogs import Ask
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.text import pluralize
 from cockpit.loop.rewind.apply_rewind import list_rewound
-from cockpit.loop.views.state_signs import state_sign
+from cockpit.loop.views.state_signs import count_in_state, state_sign
 from cockpit.store.sessions import messages, sessions
 from cockpit.store.sessions.messages import Message
-from cockpit.store.sessions.sessions import OUTCOMES, Session
+from cockpit.store.sessions.session_states import select_asking, state_of
+from cockpit.store.sessions.sessions import Session
 from widgets.text.detail import DetailRow, fields, quoted, sentence
 from widgets.text.numerals import money, tokens
 from widgets.text.style_names import DIM, STRONG, WARN, Part
@@ -47,16 +47,23 @@ class SessionsScreen(ListScreen[Session]):
 
     _rewound: frozenset[str] = frozenset()
     """The sessions that began by going back."""
+    _asking: frozenset[str] = frozenset()
+    """The sessions that have a pending proposal."""
 
     async def read_rows(self) -> tuple[Sequence[Session], Sequence[str]]:
         self._rewound = await asyncio.to_thread(list_rewound, self.host.engine.place)
-        return await self.host.engine.store.read(partial(sessions.select_recent, limit=MOST)), ()
+
+        def read(connection: sqlite3.Connection) -> list[Session]:
+            self._asking = select_asking(connection)
+            return sessions.select_recent(connection, MOST)
+
+        return await self.host.engine.store.read(read), ()
 
     def describe(self) -> Sequence[Part]:
-        waiting = sum(1 for row in self.rows if row.status == "waiting")
+        waiting = sum(1 for row in self.rows if state_of(row, self._asking) == "waiting")
         parts: list[Part] = [(pluralize(len(self.rows), "session"), DIM)]
         if waiting:
-            parts.append((f", {waiting:,} waiting", STRONG))
+            parts.append((f"   {count_in_state('session', 'waiting', waiting)}", STRONG))
         if len(self.rows) == MOST:
             parts.append((f"   the {MOST:,} that changed last are listed", WARN))
         return parts
@@ -104,7 +111,7 @@ class SessionsScreen(ListScreen[Session]):
         return "\n".join((*parts, row.branch, row.session_id))
 
     def draw_row(self, row: Session) -> QueuedView:
-        state = state_sign("session", outcome(row))
+        state = state_sign("session", state_of(row, self._asking))
         parts = (
             "followed" if row.session_id == self.host.session_id else "",
             self.host.state.chains.words_of(row.session_id),
@@ -124,7 +131,7 @@ class SessionsScreen(ListScreen[Session]):
         used = row.input_tokens + row.output_tokens
         facts = [
             ("title", row.title),
-            ("state", state_sign("session", outcome(row)).word),
+            ("state", state_sign("session", state_of(row, self._asking)).word),
             ("summary", str(row.result.get("summary", ""))),
             ("agent", row.agent),
             ("model", sessions.model_for_people(row.model)),
@@ -144,9 +151,3 @@ class SessionsScreen(ListScreen[Session]):
             shown = text[:_PREVIEW_MOST] + ("…" if len(text) > _PREVIEW_MOST else "")
             rows += [*quoted(_SPEAKERS.get(message.role, message.role), shown), sentence()]
         return [*rows, *fields(facts)]
-
-
-def outcome(session: Session) -> str:
-    """Return the state of a session: its status, and for a completed one how it ended."""
-    ended = str(session.result.get("status", "")) if session.status == "completed" else ""
-    return ended if ended in OUTCOMES else session.status

@@ -99,8 +99,8 @@ class ContextItem(Part, frozen=True, kw_only=True):
     """The item, for example ``file:src/retry.py``."""
     level: str | UnsetType = UNSET
     """The level of detail: ``full``, ``summary`` or ``reference``."""
-    tokens: int | UnsetType = UNSET
-    """The estimated tokens of the item."""
+    tokens: int | UnsetType | None = UNSET
+    """The estimated tokens of the item; null is unknown."""
     band: str | UnsetType = UNSET
     """The band that the item's facts enter."""
     refused: str | UnsetType = UNSET

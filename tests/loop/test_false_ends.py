@@ -1,4 +1,4 @@
-"""A task whose result belongs on GitHub is done only when GitHub has taken it, whatever the agent says."""
+"""A task is done only when its effect is there: on GitHub, or in the files, whatever the agent says."""
 
 from __future__ import annotations
 
@@ -71,3 +71,43 @@ async def test_an_issue_that_github_has_not_is_not_done(
     result = await loop.run("/create-issue b is missing", max_steps=4)
     assert result.status == status, result
     assert result.answer == "What b is for"
+
+
+EDITS = """
+[[turn]]
+text = "I write."
+[[turn.call]]
+name = "write_file"
+arguments = { path = "a.py", content = "a = 1\\n" }
+[[turn.call]]
+name = "write_file"
+arguments = { path = "b.py", content = "b = 1\\n" }
+[[turn]]
+when = { called = ["write_file"] }
+text = "It is there."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Written." }
+"""
+
+
+@pytest.mark.parametrize(
+    ("refused", "status", "end"),
+    [
+        ((), "done", "Written."),
+        (("b.py",), "done", "failed: b.py."),
+        (("a.py", "b.py"), "blocked", "failed: a.py, b.py."),
+    ],
+)
+async def test_a_refused_edit_is_not_done(
+    root: Path, tmp_path: Path, refused: tuple[str, ...], status: str, end: str
+) -> None:
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(EDITS)
+    loop = OmniLoop(
+        project=root,
+        model=f"script:{scenario}",
+        approve=lambda request: request.body["payload"]["path"] not in refused,
+    )
+    result = await loop.run("fix the numbers", max_steps=4)
+    assert (result.status, result.summary.endswith(end)) == (status, True), result
