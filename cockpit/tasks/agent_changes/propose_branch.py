@@ -89,7 +89,7 @@ def why_not_into(place: ProjectPaths, into: str) -> str:
         if doing := _find_unfinished(each, into):
             return (
                 f"a {doing} of {_short(into)} is in progress in {_name_checkout(place, each)}, and the branch"
-                f" cannot move meanwhile. Finish it (`git {doing} --continue` or `--abort`), and take it again."
+                f" cannot move. Finish it (`git {doing} --continue` or `--abort`), and take it again."
             )
     return ""
 
