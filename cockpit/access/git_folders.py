@@ -285,6 +285,14 @@ def list_checkouts(folders: GitFolders) -> list[GitFolders]:
     return [GitFolders(own, folders.common) for own in (folders.common, *others)]
 
 
+def name_checkout(folders: GitFolders) -> Path | None:
+    """Return the top of a linked worktree by the folders of its state; None for the main checkout."""
+    try:
+        return Path(folders.own, _read(f"{folders.own}/gitdir")).parent
+    except (OSError, UnicodeError):
+        return None
+
+
 def is_bare(root: Path) -> bool:
     """Return whether ``root`` is a git directory itself: a bare repository, or the inside of ``.git``."""
     return read_git_folders(str(root)) is not None

@@ -10,7 +10,13 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-from cockpit.access.git_folders import GitFolders, list_checkouts, locate_git_folders, read_head
+from cockpit.access.git_folders import (
+    GitFolders,
+    list_checkouts,
+    locate_git_folders,
+    name_checkout,
+    read_head,
+)
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.wave_context import Engine
 from cockpit.store.chains.worktrees import Worktree
@@ -87,8 +93,9 @@ def why_not_into(place: ProjectPaths, into: str) -> str:
     folders = locate_git_folders(place.home)
     for each in [] if folders is None else list_checkouts(folders):
         if doing := _find_unfinished(each, into):
+            top = name_checkout(each) or place.home
             return (
-                f"a {doing} of {_short(into)} is in progress in {_name_checkout(place, each)}, and the branch"
+                f"a {doing} of {_short(into)} is in progress in {top}, and the branch"
                 f" cannot move. Finish it (`git {doing} --continue` or `--abort`), and take it again."
             )
     return ""
@@ -105,13 +112,6 @@ def _find_unfinished(checkout: GitFolders, into: str) -> str:
         return ""
     signs = {"merge": "MERGE_HEAD", "cherry-pick": "CHERRY_PICK_HEAD"}
     return next((name for name, sign in signs.items() if (own / sign).exists()), "")
-
-
-def _name_checkout(place: ProjectPaths, checkout: GitFolders) -> str:
-    try:
-        return str(Path((Path(checkout.own) / "gitdir").read_text(encoding="utf-8").strip()).parent)
-    except OSError:
-        return str(place.home)  # the main one
 
 
 async def _check_out(engine: Engine, branch: Branch) -> Worktree:

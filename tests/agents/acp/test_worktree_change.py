@@ -289,3 +289,9 @@ async def test_a_proposal_that_was_decided_stays_decided(acp: Acp) -> None:
     await acp.runtime.say(done.session, "do true")
     await acp.runtime.run(done.session)
     assert acp.pending() == [], "a turn that changes nothing proposes nothing"
+
+
+async def test_what_it_writes_into_the_users_checkout_is_said(acp: Acp) -> None:
+    done = await work(acp, f"echo one > one.txt; echo x > {top(acp)}/stray.txt")
+    (said,) = [row["message"] for row in acp.rows(done.session, "runner.noted")]
+    assert f"your checkout {top(acp)} changed: stray.txt." in said
