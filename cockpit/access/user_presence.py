@@ -63,8 +63,8 @@ _TERMINALS = frozenset(
 )
 """Programs that give a terminal to a user.
 
-Those that any command can start for a terminal inside (``script``, ``su``, ``sudo``, ``expect``) are none: they
-count where their own terminal is the user's.
+Those that any command can start for a terminal inside (``script``, ``su``, ``sudo``, ``expect``) are none:
+they count where their own terminal is the user's.
 """
 _ROOTS = frozenset(("systemd", "init", "launchd"))
 _MOST_ANCESTORS = 200

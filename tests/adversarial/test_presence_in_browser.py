@@ -92,7 +92,11 @@ NOBODYS = [
 ]
 
 
-@pytest.mark.parametrize("words", [*USERS, *NOBODYS])
-def test_a_terminal_is_its_users_where_the_system_made_it_for_them(words: str) -> None:
+def test_a_terminal_is_its_users_where_the_system_made_it_for_them(attacks) -> None:
     """Also through programs that make one inside another; with none around them it is nobody's."""
-    assert (user_presence._explain_terminal(terminals(words)) == "") is (words in USERS)
+
+    def taken(lines: list[str]) -> list[str]:
+        return [line for line in lines if not user_presence._explain_terminal(terminals(line))]
+
+    assert taken(USERS) == USERS
+    attacks("a terminal that nobody sits at decides", len(NOBODYS), taken(NOBODYS))
