@@ -10,7 +10,7 @@ import re
 
 _RUN = re.compile(r"[A-Za-z0-9_=~-]{15,}")
 _DIGIT = re.compile(r"[0-9]")
-_SHORT_SECRETS = ("curl", "q~", "contribsys", "hf_", "api_org_")
+_SHORT_SECRETS = ("curl", "q~", "contribsys", "hf_", "api_org_", "otpauth:")
 """Words before secrets that need not have a long run of characters, or no digit."""
 
 

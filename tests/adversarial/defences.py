@@ -159,7 +159,8 @@ DEFENCES = (
             f"{_PERMISSIONS}.ordinary_commands:why_not_ordinary", _empty,
             "adversarial/test_unjudged_commands.py::test_what_a_command_hides_is_asked_about"),
     Defence("a terminal of a process without one is nobody's", f"{_PRESENCE}:_explain_terminal", _empty,
-            f"{_DECIDES}::test_a_terminal_that_a_process_without_one_makes_is_nobodys"),
+            "adversarial/test_presence_in_browser.py"
+            "::test_a_terminal_is_its_users_where_the_system_made_it_for_them"),
     Defence("what changes in the user's checkout is said",
             "cockpit.agents.runs.watch_checkouts:_compare", _empty,
             "agents/test_runners_task.py::test_what_it_writes_into_the_users_checkout_is_said"),

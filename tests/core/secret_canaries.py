@@ -15,7 +15,7 @@ from typing import Any
 from cockpit.core.long_runs import measure_entropy
 from cockpit.core.secret_rules import Rule, load_rules
 
-_ALPHABET = string.ascii_letters + string.digits + "-_ .:=/+~'\"%@"
+_ALPHABET = string.ascii_letters + string.digits + "-_ .:=/+~'\"%@?&"
 _NO_DIGITS = ("hf_", "api_org_")
 
 
