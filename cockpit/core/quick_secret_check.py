@@ -6,7 +6,7 @@ calls. Specified in ``docs/reference/security.md``.
 
 from __future__ import annotations
 
-from cockpit.core.long_runs import has_long_run
+from cockpit.core.masking.long_runs import has_long_run
 
 SIGNS = (
     # names of secrets, and signs of addresses and hunks
@@ -45,7 +45,7 @@ def lacks_secret_signs(text: str) -> bool:
     if not has_long_run(lowered):
         return True
     # Here: few texts of a hook call come this far.
-    from cockpit.core.hidden_secrets import has_hidden_text
-    from cockpit.core.secret_rules import matches_sign
+    from cockpit.core.masking.hidden_secrets import has_hidden_text
+    from cockpit.core.masking.secret_rules import matches_sign
 
     return not (matches_sign(lowered) or has_hidden_text(text))

@@ -13,8 +13,8 @@ import re
 from functools import cache, lru_cache
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.hidden_secrets import mask_hidden, mask_joined
-from cockpit.core.long_runs import has_long_run, measure_entropy
+from cockpit.core.masking.hidden_secrets import mask_hidden, mask_joined
+from cockpit.core.masking.long_runs import has_long_run, measure_entropy
 from cockpit.core.quick_secret_check import lacks_secret_signs as lacks_secret_signs
 
 TYPE_CHECKING = False
@@ -171,7 +171,7 @@ def _mask_once(text: str) -> str:
     masked = mask_hidden(_mask_assignments(masked), lowered, mask, _looks_random)
     if not has_long_run(masked.lower()):
         return masked
-    from cockpit.core.secret_rules import mask_by_rules  # here: few texts need its rules
+    from cockpit.core.masking.secret_rules import mask_by_rules  # here: few texts need its rules
 
     return mask_by_rules(masked)
 

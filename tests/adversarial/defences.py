@@ -155,6 +155,8 @@ DEFENCES = (
     Defence("a permission has a process that waits", f"{_PERMISSIONS}.waiting_permission:is_abandoned", _no,
             "loop/permissions/test_permission_properties.py"
             "::test_a_process_that_was_killed_leaves_nothing_to_allow"),
+    Defence("secrets in other forms are masked", "cockpit.core.masking.hidden_secrets:mask_hidden",
+            _first, "adversarial/test_harder_secrets.py::test_secrets_in_harder_forms_are_masked"),
     Defence("a command that hides what it runs asks",
             f"{_PERMISSIONS}.ordinary_commands:why_not_ordinary", _empty,
             "adversarial/test_unjudged_commands.py::test_what_a_command_hides_is_asked_about"),

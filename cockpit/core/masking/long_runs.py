@@ -17,7 +17,7 @@ _SHORT_SECRETS = ("curl", "q~", "contribsys", "hf_", "api_org_", "otpauth:")
 def has_long_run(lowered: str) -> bool:
     """Whether a text has a long run of letters and digits, as every secret of the kept rules has.
 
-    Few texts do, and only they meet the patterns of :mod:`cockpit.core.secret_rules`.
+    Few texts do, and only they meet the patterns of :mod:`cockpit.core.masking.secret_rules`.
     """
     for run in _RUN.finditer(lowered):
         if _DIGIT.search(lowered, run.start(), run.end()):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from cockpit.core.long_runs import has_long_run, measure_entropy
+from cockpit.core.masking.long_runs import has_long_run, measure_entropy
 
 _EDGE = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9_-])"
@@ -76,7 +76,7 @@ def load_rules() -> tuple[Rule, ...]:
     import json  # here: what a hook call stores rarely needs a rule
     from pathlib import Path
 
-    file = Path(__file__).resolve().parent.parent / "data" / "secret_rules.json"
+    file = Path(__file__).resolve().parents[2] / "data" / "secret_rules.json"
     kept = [
         Rule(each["kind"], each["sign"], each["pattern"], each["entropy"], each["group"])
         for each in json.loads(file.read_text(encoding="utf-8"))
