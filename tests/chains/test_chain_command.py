@@ -166,7 +166,8 @@ def test_a_chain_is_not_resumed_where_nothing_confines_its_policy(tmp_path: Path
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").symlink_to(str(shutil.which("git")))
     world.project.extra["PATH"] = str(tmp_path / "bin")
-    for words in (("chain", "resume"), ("work", "--continue")):
+    followed = ("work", "--continue", "--headless", "--after", "1")
+    for words in (("chain", "resume"), ("work", "--continue"), followed):
         assert "pass --no-sandbox" in world.project.run(*words, expect=3).stderr
     assert world.project.json("chain", "show", "--json")["status"] == "stopped"
     git(world.root, "switch", "--quiet", "-c", "cockpit/ch-1")

@@ -182,6 +182,9 @@ async def _follow_session(
     from cockpit.chains.start_after_agent import start_after_session
 
     last = await store.read(journal.last_seq)
+    unfinished = await store.read(chains.find_unfinished)
+    if unfinished is not None:  # a new one has the policy of the settings
+        await require_reading_sandbox(settings, unfinished.approve)
     unconfined = await settle_unconfined(settings, order.runner)
     chain = await start_after_session(store, place, order, seq, create=start_new)
     await record_unconfined(store, chain, unconfined)
