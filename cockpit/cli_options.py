@@ -61,6 +61,11 @@ SHOWN = click.option(
     metavar="DIGEST",
     help="Decide only if the proposal still has this digest; its first 8 characters are enough.",
 )
+NO_SANDBOX = click.option(
+    "--no-sandbox",
+    is_flag=True,
+    help="Start under the policies reads and all although no sandbox confines commands.",
+)
 MODEL = click.option(
     "--model",
     metavar="NAME",

@@ -268,15 +268,29 @@ def has_parent(folders: GitFolders, commit: str) -> bool:
 
 def is_nowhere_checked_out(folders: GitFolders, branch: str) -> bool:
     """Whether no checkout of the repository is on ``branch`` for certain; False leaves it to git."""
+    try:
+        heads = [read_head(each) for each in list_checkouts(folders)]
+    except OSError:
+        return False
+    return None not in heads and branch not in heads
+
+
+def list_checkouts(folders: GitFolders) -> list[GitFolders]:
+    """Return the folders of every checkout of the repository, the main one first. Raises ``OSError``."""
     worktrees = f"{folders.common}/worktrees"
     try:
         others = [f"{worktrees}/{name}" for name in os.listdir(worktrees)]  # noqa: PTH208 - as above
     except FileNotFoundError:
         others = []
-    except OSError:
-        return False
-    heads = [read_head(GitFolders(own, folders.common)) for own in (folders.common, *others)]
-    return None not in heads and branch not in heads
+    return [GitFolders(own, folders.common) for own in (folders.common, *others)]
+
+
+def name_checkout(folders: GitFolders) -> Path | None:
+    """Return the top of a linked worktree by the folders of its state; None for the main checkout."""
+    try:
+        return Path(folders.own, _read(f"{folders.own}/gitdir")).parent
+    except (OSError, UnicodeError):
+        return None
 
 
 def is_bare(root: Path) -> bool:

@@ -76,7 +76,7 @@ def list_commands(command: str | Script | Sequence[str], cwd: str = "") -> list[
 
 def _list_commands(command: str | Script | Sequence[str], cwd: str, depth: int) -> list[RanCommand]:
     if not isinstance(command, str | Script):
-        return _expand_shell(RanCommand(_unwrap(tuple(command)), (), "", cwd, ""), depth)
+        return _expand_shell(RanCommand(unwrap(tuple(command)), (), "", cwd, ""), depth)
     listing = _Listing(depth)
     script = command if isinstance(command, Script) else parse_shell(command)
     listing.add(script.items, cwd)
@@ -103,7 +103,7 @@ class _Listing:
         return cwd
 
     def _add_simple(self, command: SimpleCommand, sign: str, cwd: str) -> str:
-        argv = _unwrap(tuple(word.text for word in command.words))
+        argv = unwrap(tuple(word.text for word in command.words))
         if argv[:1] == ("cd",):
             target = next((word for word in argv[1:] if word not in ("--", "-P", "-L")), "")
             cwd = posixpath.normpath(posixpath.join(cwd, target)) if target else cwd
@@ -152,7 +152,8 @@ def _expand_shell(command: RanCommand, depth: int) -> list[RanCommand]:
     return [command]
 
 
-def _unwrap(argv: tuple[str, ...]) -> tuple[str, ...]:
+def unwrap(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command without the programs that only start it (``env X=1 timeout 5 pytest``)."""
     for _ in range(len(argv)):
         if not argv:
             break

@@ -54,14 +54,18 @@ _AGENT_PACKAGES = (
 _INTERPRETERS = ("node", "bun", "deno", "python", "uv")
 _TERMINALS = frozenset(
     (
-        *("sshd", "sshd-session", "login", "getty", "agetty", "su", "sudo", "mosh-server", "init"),
+        *("sshd", "sshd-session", "login", "getty", "agetty", "mosh-server", "init"),
         *("tmux", "screen", "zellij", "dtach", "abduco", "docker", "containerd-shim-runc-v2"),
         *("gnome-terminal-server", "kgx", "ptyxis", "ptyxis-agent", "konsole", "yakuake", "xterm"),
         *("urxvt", "rxvt", "st", "kitty", "alacritty", "foot", "wezterm-gui", "ghostty", "rio"),
         *("xfce4-terminal", "mate-terminal", "lxterminal", "qterminal", "tilix", "tilda", "code"),
     )
 )
-"""Programs that give a terminal to a user, and that live on without a parent."""
+"""Programs that give a terminal to a user.
+
+Those that any command can start for a terminal inside (``script``, ``su``, ``sudo``, ``expect``) are none:
+they count where their own terminal is the user's.
+"""
 _ROOTS = frozenset(("systemd", "init", "launchd"))
 _MOST_ANCESTORS = 200
 
@@ -204,12 +208,16 @@ def _explain_terminal(line: list[Process]) -> str:
         # From outside this container, or its first process: nothing inside can start that.
         leader = line[place]
         return "" if leader.pid == 1 or leader.parent == 0 else "no user sits at its terminal"
-    if not _is_root(owner) and owner.program() in _TERMINALS:
-        return ""
-    above = line[place + 2] if len(line) > place + 2 else None
-    if _is_root(owner) or (owner.parent != 0 and (above is None or _is_root(above))):
+    if _is_root(owner):
         return f"its terminal was made by {owner.name!r}, which the user did not start"
-    return ""
+    if owner.program() in _TERMINALS:
+        return ""
+    if not owner.terminal:
+        return (
+            f"its terminal was made by {owner.name!r}, which is no terminal program of the system"
+        )
+    # As of ``script``: the terminal inside is the user's where the one outside is.
+    return _explain_terminal(line[place + 1 :])
 
 
 def find_agent(*, counts_cockpit: bool = True) -> str:

@@ -18,6 +18,7 @@ from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.retry_delays import describe_retry
 from cockpit.store.journal.details import chains
+from cockpit.store.journal.details.agents import RunnerNoted
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.details.estimates import EstimateMade
 from cockpit.store.journal.details.proposals import ProposalCreated
@@ -78,6 +79,11 @@ class ProgressLines:
         if isinstance(detail, SessionCreated) and detail.task_id in self._running_tasks:
             self._roles[row.session_id] = _task_and_role(detail.task_id or "", detail.role)
             return None
+        if isinstance(detail, RunnerNoted):
+            role = self._roles.get(row.session_id)
+            # What was no message of the agent's stream is an error, and nothing to look at.
+            is_said = role is not None and row.result == "ok"
+            return ProgressLine(f"    ⚠ {role}: {one_line(detail.message)}") if is_said else None
         if row.session_id in self._roles and isinstance(detail, _ROLE_EVENTS):
             return self._role_line(row.session_id, detail)
         if isinstance(detail, EstimateMade) and detail.unit == "task":

@@ -62,12 +62,11 @@ async def find_unconfined(settings: Settings, runner_name: str | None) -> Unconf
     return None if sandbox.works else Unconfined("commands", sandbox.missing)
 
 
-async def require_reading_sandbox(settings: Settings) -> None:
+async def require_reading_sandbox(settings: Settings, policy: str) -> None:
     """Raise :class:`NoReadingSandbox` under a policy that reads unasked, where there is no such sandbox."""
     from cockpit.act.sandbox.bubblewrap import detect
     from cockpit.act.sandbox.reading_sandbox import why_no_reading
 
-    policy = settings.runtime.policy
     if policy not in ("reads", "all"):
         return
     if why := await why_no_reading(await detect(os.environ, settings.runtime.sandbox)):

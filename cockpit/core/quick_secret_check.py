@@ -6,7 +6,7 @@ calls. Specified in ``docs/reference/security.md``.
 
 from __future__ import annotations
 
-from cockpit.core.long_runs import has_long_run
+from cockpit.core.masking.long_runs import has_long_run
 
 SIGNS = (
     # names of secrets, and signs of addresses and hunks
@@ -17,6 +17,8 @@ SIGNS = (
     *("akia", "asia", "abia", "acca", "aiza", "ya29.", "gocspx-", "xox", "xapp-"),
     *("hooks.slack.com", "sk_live", "sk_test", "rk_live", "rk_test", "npm_", "pypi-", "hf_"),
     *("sg.", "eyj"),
+    # before secrets in headers, files and options
+    *("cookie", 'auth"', "auth\\", "_auth", "mysql", "sshpass"),
 )
 """Signs, in lower case: every text that a pattern of :mod:`cockpit.core.secrets` matches contains one
 or a key.
@@ -42,8 +44,8 @@ def lacks_secret_signs(text: str) -> bool:
         return False
     if not has_long_run(lowered):
         return True
-    from cockpit.core.secret_rules import (
-        matches_sign,  # here: few texts of a hook call come this far
-    )
+    # Here: few texts of a hook call come this far.
+    from cockpit.core.masking.hidden_secrets import has_hidden_text
+    from cockpit.core.masking.secret_rules import matches_sign
 
-    return not matches_sign(lowered)
+    return not (matches_sign(lowered) or has_hidden_text(text))

@@ -13,7 +13,8 @@ import re
 from functools import cache, lru_cache
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.long_runs import has_long_run, measure_entropy
+from cockpit.core.masking.hidden_secrets import mask_hidden, mask_joined
+from cockpit.core.masking.long_runs import has_long_run, measure_entropy
 from cockpit.core.quick_secret_check import lacks_secret_signs as lacks_secret_signs
 
 TYPE_CHECKING = False
@@ -79,7 +80,7 @@ _NAMES = (
 _NAME = re.compile(_NAMES)
 _ASSIGNED = re.compile(
     rf"(?i)((?:{_NAMES})"
-    r"([A-Za-z0-9_]{0,32})[\"']?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}(?:[brf]{1,2}(?=[\"']))?([\"']?))"
+    r"([A-Za-z0-9_]{0,32})[\"']?[ \t]{0,8}(?::=|=>|=|:|%3[ADad])[ \t]{0,8}(?:[brf]{1,2}(?=[\"']))?([\"']?))"
     r"([^\s\"'`,;<>{}()\[\]\\]{6,512})"
 )
 _MASKED = "[masked:"
@@ -166,10 +167,11 @@ def _mask_once(text: str) -> str:
     lowered = masked.lower()
     if any(word in lowered for word in _BEARING):
         masked = _BEARER.sub(_mask_bearer, masked)
-    masked = _mask_assignments(masked)
+    masked = mask_joined(masked, [(kind, _shape(shape)) for kind, _, shape in SHAPES])
+    masked = mask_hidden(_mask_assignments(masked), lowered, mask, _looks_random)
     if not has_long_run(masked.lower()):
         return masked
-    from cockpit.core.secret_rules import mask_by_rules  # here: few texts need its rules
+    from cockpit.core.masking.secret_rules import mask_by_rules  # here: few texts need its rules
 
     return mask_by_rules(masked)
 
@@ -330,7 +332,7 @@ def _mask_member_anew(key: Any, member: Any) -> Any:
     if isinstance(key, str) and isinstance(masked, str):
         lead = f'{key}: "'
         assignment = mask(f'{lead}{masked}"')
-        if assignment.startswith(lead) and assignment[len(lead) : -1].startswith(_MASKED):
+        if assignment.startswith(lead) and assignment.endswith('"'):
             return assignment[len(lead) : -1]
     return masked
 

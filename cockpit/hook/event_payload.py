@@ -52,6 +52,7 @@ _PROMPT = 4_000
 _HEAD, _TAIL = 8_000, 24_000
 """Characters kept of an output: what went wrong first, and the summary at its end."""
 _LARGEST = 64_000_000
+_PLAIN_ID, _DIGITS = 36, frozenset("0123456789abcdef-")
 
 
 class Malformed(ValueError):
@@ -71,7 +72,7 @@ class Event:
         self.agent = agent
         self.payload = payload
         self.name = _text(payload, "hook_event_name")
-        self.session = _text(payload, "session_id")
+        self.session = _identify(_text(payload, "session_id"))
         self.cwd = _text(payload, "cwd")
         self.tool = _text(payload, "tool_name")
         self.arguments: dict[str, Any] = tool_input if isinstance(tool_input, dict) else {}
@@ -261,6 +262,19 @@ def _text(payload: dict[str, Any], name: str) -> str:
         return ""
     # Half of a pair of surrogates can be written in JSON and stored nowhere.
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _identify(session: str) -> str:
+    """Return an agent's id of its session; by a digest, where it has the form of a secret."""
+    if len(session) <= _PLAIN_ID and set(session) <= _DIGITS:
+        return session  # as agents make them; whether it is a secret takes longer to tell than all else
+    from cockpit.core.secrets import mask
+
+    if mask(session) == session:
+        return session
+    import hashlib
+
+    return f"[masked:session-{hashlib.sha256(session.encode()).hexdigest()[:16]}]"
 
 
 def session_folder(event: Event | None) -> str:

@@ -103,7 +103,7 @@ def answer(
 
         decision = decide_permission(event, place, policy=policy, config=config)
         if decision is not None:
-            reply, body = decision.answer(event.name), decision.body(event)
+            reply, body = decision.reply(event.name), decision.body(event)
     if guard and reply is None:
         redundant = _guard(event, place)
         if redundant is not None:

@@ -16,29 +16,32 @@ if TYPE_CHECKING:
 
 
 class PermissionDecision:
-    """The answer to a tool call: ``allow`` or deny, its message, and ``by`` which rule."""
+    """The answer to a tool call: ``allow``, ``deny`` or ``ask``, its message, and ``by`` which rule."""
 
-    __slots__ = ("allow", "by", "words")
+    __slots__ = ("answer", "by", "words")
 
-    def __init__(self, allow: bool, words: str, by: str) -> None:
-        self.allow = allow
+    def __init__(self, answer: str, words: str, by: str) -> None:
+        self.answer = answer
         self.words = words
         self.by = by
 
-    def answer(self, event: str) -> dict[str, Any]:
+    def reply(self, event: str) -> dict[str, Any]:
         """Return the answer in the form that both agents read."""
         if event == "PreToolUse":
-            decision = "allow" if self.allow else "deny"
-            return _answer(event, permissionDecision=decision, permissionDecisionReason=self.words)
-        if self.allow:
+            return _answer(
+                event, permissionDecision=self.answer, permissionDecisionReason=self.words
+            )
+        if self.answer == "allow":
             return _answer(event, decision={"behavior": "allow"})
         return _answer(event, decision={"behavior": "deny", "message": self.words})
 
     def body(self, event: Event) -> dict[str, Any]:
         """Return the answer as it is stored in the journal."""
-        answer = "allow" if self.allow else "deny"
         subject = event.command or event.tool
-        return {"tool": event.tool, "answer": answer, "by": self.by, "about": subject[:500]}
+        return {"tool": event.tool, "answer": self.answer, "by": self.by, "about": subject[:500]}
+
+
+DENY_RULES = "deny rules"
 
 
 def _answer(event: str, **detail: Any) -> dict[str, Any]:
@@ -54,10 +57,11 @@ def decide_permission(
     """
     from cockpit.loop.permissions.judge_tool import find_tool_denial, judge_tool
 
-    if words := find_tool_denial(event.tool, event.arguments, event.command):
-        return PermissionDecision(False, f"cockpit denies this: {words}", "deny rules")
+    denial = find_tool_denial(event.tool, event.arguments, event.command)
+    if denial.words:
+        return PermissionDecision("deny", f"cockpit denies this: {denial.words}", DENY_RULES)
     if event.name != "PermissionRequest":
-        return None
+        return _ask(event, denial.unjudged) if denial.unjudged else None
     from cockpit.hook.read_policy import read_policy
 
     approval = read_policy(place.home, policy, config)
@@ -66,6 +70,17 @@ def decide_permission(
     judged = judge_tool(event.tool, event.arguments, event.command, root=place.root, cwd=event.cwd)
     if judged.reads or (judged.risk != "high" and approval == "all"):
         return PermissionDecision(
-            True, f"cockpit's policy {approval!r} allows it.", f"policy:{approval}"
+            "allow", f"cockpit's policy {approval!r} allows it.", f"policy:{approval}"
         )
     return None
+
+
+def _ask(event: Event, why: str) -> PermissionDecision:
+    """Let the user decide about a call that deny rules cannot judge, whatever the agent's own rules say.
+
+    Codex takes no such answer from a hook and runs the call, so there it is refused with the way out.
+    """
+    words = f"cockpit cannot judge this: {why}."
+    if event.agent != "codex":
+        return PermissionDecision("ask", words, DENY_RULES)
+    return PermissionDecision("deny", f"{words} Run it in shorter, plain commands.", DENY_RULES)

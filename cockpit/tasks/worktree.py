@@ -19,6 +19,7 @@ from msgspec import Struct
 from cockpit.access.git_folders import (
     describe_missing_checkout,
     has_own_settings,
+    is_bare,
     is_nowhere_checked_out,
     locate_git_folders,
     read_commit,
@@ -353,6 +354,10 @@ async def find_checkout_of(place: ProjectPaths, branch: str) -> Path | None:
         lines = block.splitlines()
         if f"branch refs/heads/{branch}" in lines:
             path = Path(lines[0].removeprefix("worktree "))
+            if is_bare(path):
+                # Of a submodule git names the folder of its state, whose settings say where its files are.
+                own = await try_git(place.home, "config", "--local", "--get", "core.worktree")
+                path = (path / own.text.strip()).resolve()
             return path if await asyncio.to_thread(path.exists) else None
     return None
 

@@ -155,7 +155,19 @@ DEFENCES = (
     Defence("a permission has a process that waits", f"{_PERMISSIONS}.waiting_permission:is_abandoned", _no,
             "loop/permissions/test_permission_properties.py"
             "::test_a_process_that_was_killed_leaves_nothing_to_allow"),
-    Defence("deny rules reach every way in", f"{_PERMISSIONS}.judge_tool:find_denial", _empty,
+    Defence("secrets in other forms are masked", "cockpit.core.masking.hidden_secrets:mask_hidden",
+            _first, "adversarial/test_harder_secrets.py::test_secrets_in_harder_forms_are_masked"),
+    Defence("a command that hides what it runs asks",
+            f"{_PERMISSIONS}.ordinary_commands:why_not_ordinary", _empty,
+            "adversarial/test_unjudged_commands.py::test_what_a_command_hides_is_asked_about"),
+    Defence("a terminal of a process without one is nobody's", f"{_PRESENCE}:_explain_terminal", _empty,
+            "adversarial/test_presence_in_browser.py"
+            "::test_a_terminal_is_its_users_where_the_system_made_it_for_them"),
+    Defence("what changes in the user's checkout is said",
+            "cockpit.agents.runs.watch_checkouts:_compare", _empty,
+            "agents/test_runners_task.py::test_what_it_writes_into_the_users_checkout_is_said"),
+    Defence("deny rules reach every way in", f"{_PERMISSIONS}.judge_tool:find_denial",
+            lambda command: Denial(),  # noqa: F821 - of its module
             f"{_PERMITTED}::test_deny_rules_are_the_same_for_every_way_in"),
     Defence("no agent changes cockpit's state", f"{_PERMISSIONS}.judge_tool:find_write_denial", _empty,
             f"{_PERMITTED}::test_cockpits_own_state_is_denied"),

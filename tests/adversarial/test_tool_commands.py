@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def answer(
     }
     checkout = Checkout(str(root), str(root), str(root))
     decision = decide_permission(Event("claude", payload), checkout, policy=policy)
-    return "" if decision is None else "allow" if decision.allow else "deny"
+    return "" if decision is None else decision.answer
 
 
 APPROVE = "cockpit proposals approve p-1"
@@ -65,13 +66,18 @@ PASSED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
-@pytest.mark.parametrize("tool", ["mcp__box__execute", "Terminal"])
-def test_the_deny_rules_hold_for_a_command_in_any_tool(root: Path, tool: str, event: str) -> None:
-    for arguments in DENIED:
-        assert answer(root, tool, arguments, event) == "deny", arguments
-    for arguments in PASSED:
+def test_the_deny_rules_hold_for_a_command_in_any_tool(root: Path, attacks) -> None:
+    ways = list(product(("mcp__box__execute", "Terminal"), ("PreToolUse", "PermissionRequest")))
+    tried = [(tool, arguments, event) for tool, event in ways for arguments in DENIED]
+    through = [each for each in tried if answer(root, *each) != "deny"]
+    attacks("what is never run, behind a tool of any name", len(tried), through)
+    for (tool, event), arguments in product(ways, PASSED):
         assert answer(root, tool, arguments, event) == "", arguments
+    deep: Any = {"argv": ["sudo", "ls"]}
+    for _ in range(20):
+        deep = {"x": deep}
+    for arguments in (deep, {"many": [{"x": 1}] * 5_000, "cmd": {"run": ["sudo", "ls"]}}):
+        assert answer(root, "mcp__box__execute", arguments, "PreToolUse") in ("ask", "deny")
 
 
 @pytest.mark.parametrize("policy", ["reads", "all"])
@@ -103,10 +109,10 @@ SHELL_INPUTS: list[dict[str, Any]] = [
 ]
 
 
-def test_a_read_with_an_argument_that_changes_what_runs_is_none(root):
-    for arguments in SHELL_INPUTS:
-        for tool in ("Bash", "shell", "exec_command"):
-            assert answer(root, tool, arguments, policy="reads") == "", arguments
+def test_a_read_with_an_argument_that_changes_what_runs_is_none(root, attacks):
+    tried = list(product(("Bash", "shell", "exec_command"), SHELL_INPUTS))
+    through = [each for each in tried if answer(root, *each, policy="reads") != ""]
+    attacks("an argument beside a reading command changes it", len(tried), through)
     plain = {"description": "Look", "timeout": 5, "workdir": "src", "run_in_background": False}
     assert answer(root, "Bash", {"command": "ls", **plain}, policy="reads") == "allow"
     assert answer(root, "shell", {"command": ["bash", "-lc", "ls"]}, policy="reads") == "allow"
@@ -136,9 +142,9 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_paths_that_agents_read_in_another_way_are_asked_about(root: Path) -> None:
-    for tool, arguments in PATHS:
-        assert answer(root, tool, arguments) == "", arguments
+def test_paths_that_agents_read_in_another_way_are_asked_about(root: Path, attacks) -> None:
+    through = [each for each in PATHS if answer(root, *each) != ""]
+    attacks("a path that the agent reads in another way", len(PATHS), through)
     assert answer(root, "Read", {"file_path": "src/a.py"}) == "allow"
     assert answer(root, "Glob", {"pattern": "src/**/*.py"}) == "allow"
     assert answer(root, "Grep", {"pattern": "x"}) == "allow"

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 from agents.runner_world import AGENT, Step, assistant, init, result, text
+from msgspec.structs import replace
 from tasks.taskrun_world import AT_ONCE, BRANCH, SOURCE, World, git
 
+from cockpit.chains.progress_lines import ProgressLines
 from cockpit.core.skills import skill_layers
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
+from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
 from cockpit.tasks.task_context import TaskOutcome
 
@@ -114,6 +117,21 @@ async def test_what_a_reviewers_agent_changes_is_put_back(world: World) -> None:
     assert world.show("calc.py").endswith("return a + b")
     assert git(world.root, "ls-tree", "--name-only", BRANCH) == "calc.py\ntest_calc.py"
     assert "meddle" not in git(world.root, "log", "--format=%s", BRANCH)
+
+
+async def test_what_it_writes_into_the_users_checkout_is_said(world: World) -> None:
+    (world.root / "mine.txt").write_text("as it was\n", encoding="utf-8")
+    stray = {"write": str(world.root / "stray.txt"), "text": "x"}
+    strays: list[Step] = [init(), stray, *MEND[1:]]
+    task_id = world.task()
+    given = replace(runner(world, implementer=strays), sandbox=False)
+    assert (await do(world, task_id, given)).status == "done"
+    rows = world.store.read_now(lambda seen: journal.rows(seen, limit=10_000))
+    (noted,) = [row for row in rows if row.action == "runner.noted"]
+    assert f"your checkout {world.root} changed: stray.txt." in noted.raw_detail()["message"]
+    lines = ProgressLines("ch-1", {noted.session_id: "T-1 implementer"})
+    line = lines.line_for(noted)
+    assert line is not None and line.line.startswith("    ⚠ T-1 implementer: While small worked in")
 
 
 async def test_a_crash_keeps_the_work_and_the_next_run_goes_on_with_it(world: World) -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 from chains.chain_world import WORK, Chains, slowly
+from chains.new_chain import create_chain_row
 from commands.cli_world import Project
+from state_for_tests import state_of
 from tasks.taskrun_world import PASSES, git
 
+from cockpit.store.chains import chains
+from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
@@ -147,6 +152,23 @@ def test_a_chain_is_drained_then_stopped_at_once_and_resumed(tmp_path: Path) -> 
     world.model(world.scenario(2))
     assert "ch-1 is completed" in world.project.run("chain", "resume", "--max-chains", "3").stdout
     assert world.statuses() == {"T-1": "done", "T-2": "done"}
+
+
+def test_a_chain_is_not_resumed_where_nothing_confines_its_policy(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    with Store.open(state_of(world.root) / "cockpit.db") as store:
+        row = store.write_now(lambda tx: create_chain_row(tx, max_chains=3, approve="all"))
+        store.write_now(lambda tx: chains.end(tx, row.chain_id, "stopped", "drained"))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to(str(shutil.which("git")))
+    world.project.extra["PATH"] = str(tmp_path / "bin")
+    followed = ("work", "--continue", "--headless", "--after", "1")
+    for words in (("chain", "resume"), ("work", "--continue"), followed):
+        assert "pass --no-sandbox" in world.project.run(*words, expect=3).stderr
+    assert world.project.json("chain", "show", "--json")["status"] == "stopped"
+    git(world.root, "switch", "--quiet", "-c", "cockpit/ch-1")
+    said = world.project.run("chain", "resume", "--no-sandbox", expect=1).stderr
+    assert "is checked out in" in said, "it came past the check"
 
 
 def test_what_is_killed_is_recovered_and_gone_on_with(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from re import _constants as names  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-from cockpit.core.long_runs import measure_entropy
-from cockpit.core.secret_rules import Rule, load_rules
+from cockpit.core.masking.long_runs import measure_entropy
+from cockpit.core.masking.secret_rules import Rule, load_rules
 
-_ALPHABET = string.ascii_letters + string.digits + "-_ .:=/+~'\"%@"
+_ALPHABET = string.ascii_letters + string.digits + "-_ .:=/+~'\"%@?&"
 _NO_DIGITS = ("hf_", "api_org_")
 
 

@@ -10,7 +10,7 @@ import uuid
 from core.secret_canaries import canaries
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.secret_rules import has_sign, load_rules
+from cockpit.core.masking.secret_rules import has_sign, load_rules
 from cockpit.core.secrets import lacks_secret_signs, mask, mask_value, masked_json
 
 CANARIES = canaries()

@@ -122,3 +122,16 @@ def test_a_task_is_taken_up_by_what_is_done() -> None:
     for kept, expected in TAKEN:
         assert read_task_change("PostToolUse", kept) == expected
         assert read_task_change("PreToolUse", kept) == (None, None)
+
+
+def test_a_session_is_named_by_a_digest_where_its_id_is_a_secret() -> None:
+    secret = "ghp_" + "aB3dE5gH7jK9mN2pQ4rS" * 2
+
+    def session(identity: str) -> str:
+        return read_payload(
+            json.dumps({"session_id": identity, "hook_event_name": "Stop"}).encode(), "claude"
+        ).session
+
+    assert session("550e8400-e29b-41d4-a716-446655440000").startswith("550e8400")
+    assert secret[:12] not in session(secret) and session(secret) == session(secret)
+    assert session(secret) != session(f"{secret}x")

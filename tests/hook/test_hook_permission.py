@@ -33,7 +33,7 @@ def asked(root: Path, tool: str, **arguments: Any) -> Event:
 def answered(root: Path, tool: str, policy: str = "", **arguments: Any) -> str:
     checkout = Checkout(str(root), str(root), str(root))
     ruled = decide_permission(asked(root, tool, **arguments), checkout, policy=policy or "ask")
-    return "" if ruled is None else "allow" if ruled.allow else "deny"
+    return "" if ruled is None else ruled.answer
 
 
 DENIED = """sudo rm -rf /
@@ -60,9 +60,9 @@ grep -rn sudo docs"""
 
 
 def test_the_deny_rules_hold_wherever_the_command_stands_and_hold_nothing_else() -> None:
-    assert [each for each in DENIED.splitlines() if not find_denial(each)] == []
+    assert [each for each in DENIED.splitlines() if not find_denial(each).words] == []
     others = [*NOT_DENIED.splitlines(), "x" * 20_000 + " sudo"]
-    assert [each for each in others if find_denial(each)] == []
+    assert [each for each in others if find_denial(each).words] == []
 
 
 READS: dict[str, tuple[str, dict[str, str]]] = {

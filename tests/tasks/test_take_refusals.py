@@ -9,7 +9,7 @@ import pytest
 
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.tasks.agent_changes.propose_branch import why_not_into
-from cockpit.tasks.worktree import branch_prefix, worktree_name
+from cockpit.tasks.worktree import branch_prefix, find_checkout_of, worktree_name
 
 
 def git(root: Path, *words: str, check: bool = True) -> None:
@@ -37,11 +37,28 @@ def test_nothing_is_merged_into_a_detached_head(place: ProjectPaths) -> None:
     assert "git switch" in why_not_into(place, "f" * 40)
 
 
-def test_nothing_is_merged_into_a_branch_that_is_being_rebased(place: ProjectPaths) -> None:
-    git(place.root, "switch", "-q", "topic")
-    git(place.root, "rebase", "main", check=False)
-    assert "git rebase --continue" in why_not_into(place, "refs/heads/topic")
+@pytest.mark.parametrize("verb", ["rebase", "merge", "cherry-pick"])
+def test_nothing_is_merged_into_a_branch_that_git_is_at_work_on(place: ProjectPaths, verb: str):
+    """In the checkout or in a linked worktree, wherever cockpit was started."""
+    apart = place.root.parent / f"{place.root.name}-apart"
+    git(place.root, "worktree", "add", "-q", str(apart), "topic")
+    git(apart, verb, "main", check=False)
+    for folder in (place.root, apart):
+        trouble = why_not_into(locate_project(folder), "refs/heads/topic")
+        assert f"`git {verb} --continue`" in trouble and str(apart) in trouble
     assert why_not_into(place, "refs/heads/main") == ""
+
+
+async def test_a_submodule_is_found_where_its_files_are(place: ProjectPaths, tmp_path_factory):
+    """Of it git lists the folder of its state."""
+    above = tmp_path_factory.mktemp("above")
+    git(above, "init", "-q", "-b", "main")
+    files = ("-c", "protocol.file.allow=always")
+    git(above, *files, "submodule", "add", "-q", str(place.root), "lib")
+    module = locate_project(above / "lib")
+    assert await find_checkout_of(module, "main") == above / "lib"
+    git(module.root, "worktree", "add", "-q", str(above / "apart"), "-b", "apart")
+    assert await find_checkout_of(locate_project(above / "apart"), "main") == above / "lib"
 
 
 async def test_branches_have_another_start_beside_a_branch_named_cockpit(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ class AgentSession:
         """The last turn."""
         self.copy_sessions: Callable[[Path], None] = lambda place: None
         """Copies the sessions of an agent in the sandbox, whose home no other run sees."""
+        self.watch_checkouts: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+        """Watches the user's checkouts during a turn of an agent outside the sandbox."""
         self._engine = engine
         self._run = run
         self._agent_session = ""
@@ -263,13 +266,14 @@ class AgentSession:
             skills = await give_skills(self._engine, context.session_id, text, context.turn_wave)
             blocks += [{"type": "text", "text": skills}] if skills else []
         body = {"sessionId": self._agent_session, "prompt": blocks}
-        asking = asyncio.ensure_future(connection.request("session/prompt", body, None))
-        try:
-            await asyncio.wait([asking])
-        except asyncio.CancelledError as error:
-            await asyncio.shield(self._cancel(asking, ending_of(error)))
-            raise
-        return await self._end_turn(asking)
+        async with self.watch_checkouts():
+            asking = asyncio.ensure_future(connection.request("session/prompt", body, None))
+            try:
+                await asyncio.wait([asking])
+            except asyncio.CancelledError as error:
+                await asyncio.shield(self._cancel(asking, ending_of(error)))
+                raise
+            return await self._end_turn(asking)
 
     async def _end_turn(self, asking: asyncio.Future[JsonObject]) -> Turn:
         """Journal the turn's end; words of a rejection become the next prompt."""

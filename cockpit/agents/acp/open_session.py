@@ -43,6 +43,7 @@ from cockpit.agents.runs.run_folder import (
     our_server,
     remove_run_folder,
 )
+from cockpit.agents.runs.watch_checkouts import watch_checkouts
 from cockpit.agents.streams.journal_agent_stream import AgentRun
 from cockpit.agents.streams.stream_events import TokenUsage
 from cockpit.core.errors import Stale
@@ -116,7 +117,12 @@ async def open_agent_session(
                 )
                 opened = _prepare_session(engine, agent, session, root, number, interactive)
                 launch = None
-                if not unconfined:
+                if unconfined:
+                    note = opened.journal.note
+                    opened.watch_checkouts = partial(
+                        watch_checkouts, engine.place, root, agent.title, note
+                    )
+                else:
                     values = run_folder.placeholder_values("", root, "", session_id)
                     launch = await stack.enter_async_context(
                         confine_agent(

@@ -29,6 +29,7 @@ from cockpit.agents.runs.run_folder import (
     remove_run_folder,
 )
 from cockpit.agents.runs.spending_limit import SpendingLimit
+from cockpit.agents.runs.watch_checkouts import watch_checkouts
 from cockpit.agents.stdio.answer_schema import AnswerForm, schema_text
 from cockpit.agents.stdio.open_dialogue import DialogueTalk, open_dialogue
 from cockpit.agents.stdio.permissions import Ask
@@ -120,7 +121,8 @@ async def run_agent(
             asks=bool(runner.protocol),
         )
         sandbox = await detect(environment or {}, choices)
-        run = _Run(store, runner, session_id, task_id, worktree, WORK_WRITE in scopes, sandbox)
+        works = WORK_WRITE in scopes
+        run = _Run(store, place, runner, session_id, task_id, worktree, works, sandbox)
         try:
             base_environment = environment or {}
             variables = cockpit_variables(
@@ -130,7 +132,7 @@ async def run_agent(
                 task_id=task_id or "",
                 # What a protocol asks for is decided in the queue; hooks only deny.
                 policy="ask" if runner.protocol else policy,
-                works=WORK_WRITE in scopes,
+                works=works,
             )
             env = build_environment(runner, base_environment, variables)
             session = await store.read(lambda connection: sessions.load(connection, session_id))
@@ -190,6 +192,7 @@ class _Run:
     def __init__(
         self,
         store: Store,
+        place: ProjectPaths,
         runner: RunnerSettings,
         session_id: str,
         task_id: str | None,
@@ -198,6 +201,7 @@ class _Run:
         sandbox: Sandbox,
     ) -> None:
         self._store = store
+        self._place = place
         self._runner = runner
         self._session_id = session_id
         self._task_id = task_id
@@ -310,7 +314,9 @@ class _Run:
     ) -> AsyncIterator[AgentLaunch | None]:
         """Yield the agent's launch in the sandbox; None where it runs outside."""
         if unconfined:
-            yield None
+            name = self._runner.name
+            async with watch_checkouts(self._place, self._worktree, name, self._note):
+                yield None
             return
         async with confine_agent(
             self._sandbox,

@@ -27,7 +27,7 @@ from cockpit.tasks.git import (
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.steps import next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
-from cockpit.tasks.worktree import PREFIX, ensure_task_worktree
+from cockpit.tasks.worktree import branch_prefix, ensure_task_worktree
 
 _BY = "engine"
 _STEPS = frozenset(("implement", "test", "fix", "spec_review", "quality_review"))
@@ -58,7 +58,7 @@ async def take_over(context: TaskContext, fetcher: BranchFetcher, remote: Remote
         )
     if (after := _step_after(context, remote, result)) != "merge":
         raise ResultRefused(f"{remote.worker} sent steps of {task_id} after which {after} comes.")
-    branch = local_branch(remote)
+    branch = await local_branch(context, remote)
     await _fetch(context, fetcher, remote, result, branch)
 
     def store(tx: Tx) -> None:
@@ -101,9 +101,10 @@ async def _merge(context: TaskContext, remote: RemoteRun) -> TaskOutcome:
     return outcome
 
 
-def local_branch(remote: RemoteRun) -> str:
+async def local_branch(context: TaskContext, remote: RemoteRun) -> str:
     """Return the coordinator's branch for a run that came back."""
-    return f"{PREFIX}{remote.task_id}-{remote.run}-{remote.fence}"
+    prefix = await branch_prefix(context.place)
+    return f"{prefix}{remote.task_id}-{remote.run}-{remote.fence}"
 
 
 async def _fetch(

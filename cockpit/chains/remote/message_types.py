@@ -198,11 +198,15 @@ def check_worker_name(name: str) -> str:
     return name
 
 
+SHARED_PREFIX = "cockpit-remote/"
+"""The start of branches in the shared repository. Git keeps none below ``cockpit``, which may be a user's."""
+
+
 def work_branch(task_id: str, run: int, fence: int) -> str:
     """Return the branch of the shared repository for what a worker did under ``fence``."""
-    return f"cockpit/remote/{task_id}-{run}-{fence}"
+    return f"{SHARED_PREFIX}{task_id}-{run}-{fence}"
 
 
 def base_branch(chain_id: str) -> str:
     """Return the branch of the shared repository that holds the commits which a chain's tasks start from."""
-    return f"cockpit/remote/base-{chain_id}"
+    return f"{SHARED_PREFIX}base-{chain_id}"

@@ -56,7 +56,7 @@ ROWS = 500
 """Rows of one message."""
 MOST_BASES = 64
 """Commits at which runs began that a machine's copy names; their objects stay."""
-_CHAIN_BRANCH = "cockpit/base"
+_CHAIN_BRANCH = "cockpit-base"
 _BASES = "refs/cockpit/base"
 
 Send = Callable[[BackMessage, str], Awaitable[None]]

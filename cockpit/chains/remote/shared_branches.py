@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from cockpit.chains.remote.merge_remote_work import local_branch
-from cockpit.chains.remote.message_types import base_branch, work_branch
+from cockpit.chains.remote.message_types import SHARED_PREFIX, base_branch, work_branch
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.tasks.git import WorktreeError, shared_git, try_git, worktree_lock
@@ -22,7 +22,7 @@ from cockpit.tasks.task_context import TaskContext
 AT_ONCE: Final = 32
 """Runs whose branches one push removes while the chain goes on."""
 _HEADS = "refs/heads/"
-_WORK = re.compile(r"refs/heads/cockpit/remote/(.+)-([0-9]{1,9})-([0-9]{1,9})")
+_WORK = re.compile(rf"{_HEADS}{SHARED_PREFIX}(.+)-([0-9]{{1,9}})-([0-9]{{1,9}})")
 
 
 class SharedBranches:
@@ -42,7 +42,7 @@ class SharedBranches:
         """Remove what the run's workers pushed, together with that of others; here, what is merged."""
         self._over.append(remote)
         if is_merged and remote.result.get("commit") != remote.base_commit:
-            self._merged.append(local_branch(remote))
+            self._merged.append(await local_branch(self._context, remote))
         if len(self._over) < AT_ONCE:
             return
         over, self._over = self._over, []
@@ -83,7 +83,7 @@ class SharedBranches:
 
     async def _list(self) -> list[str]:
         with suppress(WorktreeError):
-            words = ("ls-remote", "--refs", self._repository, "refs/heads/cockpit/remote/*")
+            words = ("ls-remote", "--refs", self._repository, f"{_HEADS}{SHARED_PREFIX}*")
             text = await shared_git(self._context.place.home, *words)
             return [line.partition("\t")[2] for line in text.splitlines()]
         return []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.chains.report.chain_document import chain_document
-from cockpit.cli_options import AS_JSON, Dollars, Duration, examples
+from cockpit.cli_options import AS_JSON, NO_SANDBOX, Dollars, Duration, examples
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains import branch_commands
 from cockpit.commands.chains.chain_text import chain_text
@@ -156,6 +156,7 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
     metavar="TIME",
     help="Start no further step after this much wall-clock time in all, for example 2h.",
 )
+@NO_SANDBOX
 @click.option("--requested-by", "principal", hidden=True)
 @click.option("--request", hidden=True)
 @AS_JSON
@@ -167,12 +168,14 @@ def resume_chain(
     principal: str | None,
     request: str | None,
     as_json: bool,
+    no_sandbox: bool,
     **limits: float | None,
 ) -> None:
     """Resume a stopped chain and watch it.
 
     It also resumes a chain whose process is gone. The options replace the limits of the chain, which
-    count from its first worker. Without them the limits stay as they are.
+    count from its first worker. Without them the limits stay as they are. It ends with 3, as `cockpit work`
+    does, if no sandbox confines what the chain's policy lets run.
     """
     from cockpit.commands.chains.watch_chain import read_request, resume_and_watch
 
@@ -183,7 +186,9 @@ def resume_chain(
     replaced = {name: value for name, value in limits.items() if value is not None}
     program = read_request(principal, request)
     with open_store(place) as store:
-        watching = resume_and_watch(store, place, settings, named, replaced, as_json, program)
+        watching = resume_and_watch(
+            store, place, settings, named, replaced, as_json, program, no_sandbox=no_sandbox
+        )
         ctx.exit(asyncio.run(watching))
 
 

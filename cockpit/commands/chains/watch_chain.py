@@ -16,7 +16,11 @@ from cockpit.commands.chains.work_on_task import say_uncommitted
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import open_store
 from cockpit.commands.terminal import is_terminal, output_width, ring_terminal, say, show, show_json
-from cockpit.commands.unconfined import record_unconfined, settle_unconfined
+from cockpit.commands.unconfined import (
+    record_unconfined,
+    require_reading_sandbox,
+    settle_unconfined,
+)
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.text import pluralize
@@ -97,11 +101,13 @@ async def resume_and_watch(
     replaced: Mapping[str, Any],
     as_json: bool,
     request: ChainRequest | None = None,
+    *,
+    no_sandbox: bool = False,
 ) -> Exit:
     """Resume a chain (None: the newest unfinished one) and supervise it; return the exit code.
 
     ``replaced`` maps fields of the chain's order to their new values; ``request`` is that of the program
-    that asked for it.
+    that asked for it; ``no_sandbox`` resumes it also where nothing confines what its policy lets run.
     """
     from cockpit.chains.chain_request import record_request
     from cockpit.chains.create_chain import resume_chain
@@ -121,8 +127,11 @@ async def resume_and_watch(
         "model": stored.model,
         "runner": stored.runner,
         "max_cost": stored.max_cost,
+        "approve": stored.approve,
         **replaced,
     }
+    if not no_sandbox:
+        await require_reading_sandbox(settings, order["approve"])
     if order["max_cost"] is not None and order["runner"] is None:
         named_model = model_named(order["model"], settings.runtime.model, os.environ)
         prices = settings.runtime.model.prices
@@ -173,6 +182,9 @@ async def _follow_session(
     from cockpit.chains.start_after_agent import start_after_session
 
     last = await store.read(journal.last_seq)
+    unfinished = await store.read(chains.find_unfinished)
+    if unfinished is not None:  # a new one has the policy of the settings
+        await require_reading_sandbox(settings, unfinished.approve)
     unconfined = await settle_unconfined(settings, order.runner)
     chain = await start_after_session(store, place, order, seq, create=start_new)
     await record_unconfined(store, chain, unconfined)

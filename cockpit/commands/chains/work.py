@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import APPROVE, MODEL, Dollars, Duration, examples
+from cockpit.cli_options import APPROVE, MODEL, NO_SANDBOX, Dollars, Duration, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
@@ -93,11 +93,7 @@ _INTERNAL = (
     help="Run the roles with this external agent of your configuration. Default: embedded.",
 )
 @MODEL
-@click.option(
-    "--no-sandbox",
-    is_flag=True,
-    help="Start with --approve reads or all although no sandbox confines commands.",
-)
+@NO_SANDBOX
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -164,8 +160,8 @@ def _work(options: Mapping[str, Any]) -> Exit:
         flags["[headless] max_sessions"] = min(options["max_chains"] or most, most)
     settings = load_project_settings(place, flags)
     order = _order(settings, options)
-    if not options["no_sandbox"]:
-        asyncio.run(require_reading_sandbox(settings))
+    if not (options["no_sandbox"] or options["again"]):
+        asyncio.run(require_reading_sandbox(settings, settings.runtime.policy))
     check_prerequisites(
         settings,
         place,
@@ -199,7 +195,10 @@ def _work(options: Mapping[str, Any]) -> Exit:
                 for option, field in _REPLACEABLE.items()
                 if options[option] is not None
             }
-            watching = resume_and_watch(store, place, settings, None, replaced, options["as_json"])
+            watching = resume_and_watch(
+                *(store, place, settings, None, replaced, options["as_json"]),
+                no_sandbox=options["no_sandbox"],
+            )
         else:
             watching = start_and_watch(store, place, settings, order, options["as_json"], request)
         return asyncio.run(watching)

@@ -49,7 +49,7 @@ def work_on_task(
     place = require_repository()
     settings = load_project_settings(place, {"[approval] policy": approve, "[model] name": model})
     if not no_sandbox:
-        asyncio.run(require_reading_sandbox(settings))
+        asyncio.run(require_reading_sandbox(settings, settings.runtime.policy))
     check_prerequisites(settings, place, runner)
     branch = f"{asyncio.run(branch_prefix(place))}work"
     with open_store(place) as store:

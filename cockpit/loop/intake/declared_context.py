@@ -152,6 +152,6 @@ async def _preview(item: str, gateway: ContextGateway) -> tuple[str, int]:
     if scope.kind in REMOTE:
         # Only reading says whether it can be read, and what a task type declares may be read.
         (outcome,) = (await gateway.fetch(request)).outcomes
-        return outcome.error.rstrip(".")
+        return outcome.error.rstrip("."), 0
     (preview,) = await gateway.preview(request)
-    return preview.refused.rstrip("."), preview.tokens
+    return preview.refused.rstrip("."), preview.tokens or 0

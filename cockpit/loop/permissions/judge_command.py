@@ -54,6 +54,7 @@ def judge_command(
     from cockpit.access.shell_syntax import iter_items, iter_words
     from cockpit.act.command_risk import OUTSIDE, judge_line
     from cockpit.act.command_risk_table import file_risk
+    from cockpit.loop.permissions.ordinary_commands import why_not_ordinary
 
     verdict = judge_line(command)
     try:
@@ -82,7 +83,8 @@ def judge_command(
         reasons.append("it names a file that usually has secrets")
     is_outside = OUTSIDE in verdict.reasons
     is_high = bool(reasons) or verdict.unknown or is_outside
-    risk: Risk = "high" if is_high else verdict.risk
+    strange = "" if is_high else why_not_ordinary(command)
+    risk: Risk = "high" if is_high or strange else verdict.risk
     # A redirection empties its file first: the user sees each.
-    shown = [*([_WRITING] if targets else []), *reasons, *verdict.reasons]
-    return risk, list(dict.fromkeys(shown)), bool(targets) or is_high
+    shown = [*([_WRITING] if targets else []), *reasons, strange, *verdict.reasons]
+    return risk, list(dict.fromkeys(filter(None, shown))), bool(targets) or is_high

@@ -60,14 +60,14 @@ def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
         else request.tool
     )
     deep = is_too_deep(request.input)
-    if denied := find_tool_denial(tool, {} if deep else request.input, line):
+    if denied := find_tool_denial(tool, {} if deep else request.input, line).words:
         return RequestRisk("high", (denied,), denied=f"cockpit denies this: {denied}")
     for path in request.paths if request.kind in _CHANGES else ():
         if denied := find_write_denial(path, root=str(root), cwd=request.cwd):
             return RequestRisk("high", (denied,), denied=f"cockpit denies this: {denied}.")
     if deep or len(line) > _LONGEST or len(request.edits) > MOST_EDITS:
         return RequestRisk("high", ("its input is too large or too deep to be judged",))
-    if request.kind == "think" and not (line or list_tool_commands(dict(request.input))):
+    if request.kind == "think" and not (line or list_tool_commands(dict(request.input))[0]):
         return RequestRisk("medium", ("it is a question to you",))
     verdicts = list(_verdicts(request, line, root))
     if request.announced:
@@ -90,7 +90,7 @@ def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]
     if request.kind == "execute":
         yield judge_shell(_shell_arguments(request, line), line, root=top, cwd=cwd)
         return
-    if line or list_tool_commands(dict(request.input)):
+    if line or list_tool_commands(dict(request.input))[0]:
         yield ToolRisk("high", ("its input has a command, and it does not say that it runs one",))
     if request.kind in _CHANGES:
         for path in request.paths:

@@ -8,6 +8,7 @@ this module, so it imports the tables only where they are needed. See ``docs/ref
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 
 from cockpit.core.state_folder import config_root, state_root
@@ -49,32 +50,69 @@ class ToolRisk:
         self.sensitive = risk == "high" if sensitive is None else sensitive
 
 
-def find_tool_denial(tool: str, arguments: Mapping[str, Any], command: str = "") -> str:
-    """Return why a command in a tool's input, of whatever tool, is never run; '' when no rule matches."""
+class Denial:
+    """What the deny rules say of a tool call: ``words`` why it is never run; else ``unjudged``, why they
+    cannot tell and so the user is asked. '' for neither. Not a dataclass, as above."""
+
+    __slots__ = ("unjudged", "words")
+
+    def __init__(self, words: str = "", unjudged: str = "") -> None:
+        self.words = words
+        self.unjudged = unjudged
+
+
+def find_tool_denial(tool: str, arguments: Mapping[str, Any], command: str = "") -> Denial:
+    """Return what the deny rules say of the commands in a tool's input, of whatever tool."""
     from cockpit.loop.permissions.tool_commands import list_tool_commands, spell_out
 
+    listed, is_whole = list_tool_commands(dict(arguments))
     commands = [command] if command else []
-    commands += [each for each in list_tool_commands(dict(arguments)) if each not in commands]
+    commands += [each for each in listed if each not in commands]
     if tool not in SHELLS:
         # It may be code that runs a program from a list of its words.
         commands += [spell_out(each) for each in commands]
-    return next(filter(None, map(find_denial, commands)), "")
+    denials = [find_denial(each) for each in commands]
+    words = next((each.words for each in denials if each.words), "")
+    unjudged = next((each.unjudged for each in denials if each.unjudged), "")
+    if not (is_whole or unjudged) and _names_denied(str(arguments)):
+        unjudged = "its input is too large or too deep to be looked through"
+    return Denial(words, "" if words else unjudged)
 
 
-def find_denial(command: str) -> str:
-    """Return why a command line is never run; '' when no deny rule matches."""
+def find_denial(command: str) -> Denial:
+    """Return what the deny rules say of a command line."""
     from cockpit.act.command_risk_table import DENIED
 
-    pieces = command
-    for sign in "\\\"'":
-        pieces = pieces.replace(sign, "")
-    folded = pieces.casefold()
+    folded = _fold(command)
     if not (any(name in folded for name in DENIED) or "dd" in folded):
-        return ""
+        return Denial()
     # Somewhere in it is a word of the table: only now is it worth what reading it takes.
     from cockpit.act.command_risk import judge_line
 
-    return judge_line(command, outside=_an_agent_may).denied or ""
+    verdict = judge_line(command, outside=_an_agent_may)
+    if verdict.denied or not verdict.unknown:
+        return Denial(verdict.denied or "")
+    word = _names_denied(command)
+    return Denial(
+        unjudged=f"whether it runs {word!r}, which it names, cannot be told" if word else ""
+    )
+
+
+def _names_denied(text: str) -> str:
+    """Return a program that is never run and that a text names; '' without one.
+
+    The gate of cockpit's own commands is the user's presence, and agents may run those of GitHub.
+    """
+    from cockpit.act.command_risk_table import DENIED
+
+    named = "|".join(name for name in DENIED if name not in ("cockpit", "gh", "hub"))
+    match = re.search(rf"(?<![\w.-])(?:{named})(?![\w-])", _fold(text))
+    return match[0] if match else ""
+
+
+def _fold(text: str) -> str:
+    """Return a text in small letters, without the signs that may stand within a word of a shell."""
+    return re.sub(r"[\\\"']", "", text).casefold()
 
 
 def _an_agent_may(words: Sequence[str]) -> bool:

@@ -65,33 +65,39 @@ _LONGEST_LINE = 200_000
 """Characters of a line that is looked into for a script."""
 
 
-def list_tool_commands(arguments: dict[str, Any]) -> list[str]:
-    """List the texts in a tool's input that may be commands, each as shell text, without repeats."""
+def list_tool_commands(arguments: dict[str, Any]) -> tuple[list[str], bool]:
+    """List the texts in a tool's input that may be commands, each as shell text, without repeats.
+
+    The second value says whether the whole input was looked through.
+    """
     commands: dict[str, None] = {}
     waiting: list[tuple[Any, bool, int]] = [(arguments, False, 0)]
-    count = 0
+    count, is_whole = 0, True
     while waiting and count < _MOST:
         value, is_command, depth = waiting.pop()
         count += 1
+        if depth > _DEEPEST:
+            is_whole = False
+            continue
         if isinstance(value, str):
             nested = _parse_object(value)
-            if nested is not None and depth < _DEEPEST:
+            if nested is not None:
                 waiting.append((nested, is_command, depth + 1))
+            elif len(value) > _LONGEST_JSON and not is_command and value.lstrip()[:1] in ("{", "["):
+                is_whole = False
             if is_command and value.strip():
                 commands[value] = None
         elif isinstance(value, dict):
             if joined := _join_program(value):
                 commands[joined] = None
             for name, each in value.items():
-                if depth < _DEEPEST:
-                    waiting.append((each, is_command or _names_command(name), depth + 1))
+                waiting.append((each, is_command or _names_command(name), depth + 1))
         elif isinstance(value, list):
             words = [word for word in value if isinstance(word, str)]
             if is_command and len(words) > 1:
                 commands[join_words(words)] = None
-            if depth < _DEEPEST:
-                waiting += [(each, is_command, depth + 1) for each in value]
-    return list(commands)
+            waiting += [(each, is_command, depth + 1) for each in value]
+    return list(commands), is_whole and not waiting
 
 
 def spell_out(command: str) -> str:

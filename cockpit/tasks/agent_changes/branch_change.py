@@ -94,7 +94,8 @@ async def find_branch(store: Store, place: ProjectPaths, name: str) -> Branch:
 
 
 def _find(connection: sqlite3.Connection, place: ProjectPaths, name: str) -> Branch:
-    folders = locate_git_folders(place.home)
+    # Of this checkout: that of another worktree of the repository may be on another branch.
+    folders = locate_git_folders(place.root)
     head = (None if folders is None else read_head(folders)) or ""
     if name.startswith("ch-"):
         chain = chains.load(connection, name)

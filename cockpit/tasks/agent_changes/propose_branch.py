@@ -7,9 +7,16 @@ The proposal belongs to a session of its own, whose target names the worktree. S
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
-from cockpit.access.git_folders import locate_git_folders
+from cockpit.access.git_folders import (
+    GitFolders,
+    list_checkouts,
+    locate_git_folders,
+    name_checkout,
+    read_head,
+)
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.wave_context import Engine
 from cockpit.store.chains.worktrees import Worktree
@@ -83,21 +90,28 @@ def why_not_into(place: ProjectPaths, into: str) -> str:
             "your checkout is on no branch (a detached HEAD), and a branch is merged into one. Check one out"
             " (`git switch main`, or `git switch -c NAME` to keep this commit), and take it again."
         )
-    for folder in {place.root, place.home}:
-        folders = locate_git_folders(folder)
-        if folders is None:
-            continue
-        for kind in ("rebase-merge", "rebase-apply"):
-            try:
-                name = Path(folders.own, kind, "head-name").read_text(encoding="utf-8").strip()
-            except OSError:
-                continue
-            if name == into:
-                return (
-                    f"{_short(into)} is being rebased in {folder}, which would lose the merge. Finish it"
-                    " (`git rebase --continue` or `--abort`), and take it again."
-                )
+    folders = locate_git_folders(place.home)
+    for each in [] if folders is None else list_checkouts(folders):
+        if doing := _find_unfinished(each, into):
+            top = name_checkout(each) or place.home
+            return (
+                f"a {doing} of {_short(into)} is in progress in {top}, and the branch"
+                f" cannot move. Finish it (`git {doing} --continue` or `--abort`), and take it again."
+            )
     return ""
+
+
+def _find_unfinished(checkout: GitFolders, into: str) -> str:
+    """Return what git has begun in a checkout with the branch ``into`` and not ended; '' for nothing."""
+    own = Path(checkout.own)
+    for kind in ("rebase-merge", "rebase-apply"):
+        with suppress(OSError):
+            if (own / kind / "head-name").read_text(encoding="utf-8").strip() == into:
+                return "rebase"
+    if read_head(checkout) != into:
+        return ""
+    signs = {"merge": "MERGE_HEAD", "cherry-pick": "CHERRY_PICK_HEAD"}
+    return next((name for name, sign in signs.items() if (own / sign).exists()), "")
 
 
 async def _check_out(engine: Engine, branch: Branch) -> Worktree:

@@ -247,3 +247,9 @@ async def test_a_branch_that_nobody_checked_out_is_moved(acp: Acp) -> None:
     await acp.approve(done.proposal())
     assert tip(acp) == before and not (top(acp) / "one.txt").exists()
     assert git(top(acp), "show", "main:one.txt") == "one"
+
+
+async def test_what_it_writes_into_the_users_checkout_is_said(acp: Acp) -> None:
+    done = await work(acp, f"echo one > one.txt; echo x > {top(acp)}/stray.txt")
+    (said,) = [row["message"] for row in acp.rows(done.session, "runner.noted")]
+    assert f"your checkout {top(acp)} changed: stray.txt." in said

@@ -81,15 +81,18 @@ async def test_branches_of_runs_that_are_over_go_and_the_late_ones_at_the_end(wo
 
 
 async def test_merged_branches_go_here_but_for_one_that_is_checked_out(world, tmp_path):
-    runs = [remote_of(number) for number in (1, 2, 3)]
-    for each in runs:
-        git(world.root, "branch", local_branch(each))
-    git(world.root, "switch", "--quiet", local_branch(runs[0]))
-    branches = SharedBranches(world.task_context(""), str(tmp_path / "gone.git"), "ch-1")
+    """Also beside the user's own branch ``cockpit``, below which git keeps no other."""
+    git(world.root, "branch", "cockpit")
+    context, runs = world.task_context(""), [remote_of(number) for number in (1, 2, 3)]
+    names = [await local_branch(context, each) for each in runs]
+    for name in names:
+        git(world.root, "branch", name)
+    git(world.root, "switch", "--quiet", names[0])
+    branches = SharedBranches(context, str(tmp_path / "gone.git"), "ch-1")
     for each in runs:
         await branches.note_over(each, is_merged=each is not runs[2])
     await branches.remove_rest()
-    assert listed(world.root) == {"main", local_branch(runs[0]), local_branch(runs[2])}
+    assert listed(world.root) == {"main", "cockpit", names[0], names[2]}
 
 
 def remote_of(number: int) -> RemoteRun:

@@ -334,7 +334,7 @@ def test_the_hook_itself_judges_as_the_queue_does(script):
             read_claude_tool("Bash", {"command": script}, cwd=str(project())), project()
         )
         if queued.denied:
-            assert find_tool_denial(event.tool, event.arguments, event.command)
+            assert find_tool_denial(event.tool, event.arguments, event.command).words
             continue
         seen = judge_tool(
             event.tool, event.arguments, event.command, root=str(project()), cwd=event.cwd

@@ -140,7 +140,7 @@ class AgentHook(AgentReport, frozen=True, kw_only=True):
     tool: str
     """The tool used; empty without one."""
     answer: str | UnsetType = UNSET
-    """cockpit's answer to a permission request: ``allow`` or ``deny``."""
+    """cockpit's answer to a permission request: ``allow``, ``deny`` or ``ask`` (the user decides)."""
     by: str | UnsetType = UNSET
     """The decider: the user, a policy or a rule."""
     about: str | UnsetType = UNSET

@@ -10,14 +10,14 @@ import re
 
 _RUN = re.compile(r"[A-Za-z0-9_=~-]{15,}")
 _DIGIT = re.compile(r"[0-9]")
-_SHORT_SECRETS = ("curl", "q~", "contribsys", "hf_", "api_org_")
+_SHORT_SECRETS = ("curl", "q~", "contribsys", "hf_", "api_org_", "otpauth:")
 """Words before secrets that need not have a long run of characters, or no digit."""
 
 
 def has_long_run(lowered: str) -> bool:
     """Whether a text has a long run of letters and digits, as every secret of the kept rules has.
 
-    Few texts do, and only they meet the patterns of :mod:`cockpit.core.secret_rules`.
+    Few texts do, and only they meet the patterns of :mod:`cockpit.core.masking.secret_rules`.
     """
     for run in _RUN.finditer(lowered):
         if _DIGIT.search(lowered, run.start(), run.end()):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from cockpit.core.long_runs import has_long_run, measure_entropy
+from cockpit.core.masking.long_runs import has_long_run, measure_entropy
 
 _EDGE = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9_-])"
@@ -39,6 +39,13 @@ _OURS: tuple[tuple[str, str, str], ...] = (
     ("square-secret", r"sq0[a-z]{3}-", r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,60}"),
     ("nuget-key", r"oy2[a-z0-9]{43}", r"oy2[a-z0-9]{43}"),
     ("azure-sas", r"sig=[\w%]{40}", r"sig=([A-Za-z0-9%]{40,120})"),
+    ("json-web-key", r'" ?: ?[\\"]{1,8}[\w-]{40}',
+     r'"(?:d|k|p|q|dp|dq|qi)\\{0,3}"[ ]?:[ ]?\\{0,3}"([A-Za-z0-9_-]{40,700})'),
+    ("one-time-password", r"otpauth:", r"otpauth://[^\s\"'<>]{1,200}(?:\?|&)secret=([A-Za-z2-7]{16,128})"),
+    ("password-hash", r"\$(?:[156y]|2[aby]|apr1|argon2)",
+     r"\$(?:[156y]|2[aby]|apr1|argon2(?:id?|d))\$[^\s:\"']{20,400}"),
+    ("signature", r"signature=[a-f0-9]{40}", r"(?:X-Amz-)?Signature=([a-f0-9]{40,64})"),
+    ("app-key", r"app_key=base64:", r"APP_KEY=base64:([A-Za-z0-9+/]{40,100}={0,2})"),
     ("curl-password", r"\bcurl\b.{0,400}?-u",
      r"curl\b[^\n]{0,300}?[ ](?:-u|--user)[ =][\"']?[^\s:\"']{1,80}:([^\s\"'$]{3,200})"),
 )  # fmt: skip
@@ -69,7 +76,7 @@ def load_rules() -> tuple[Rule, ...]:
     import json  # here: what a hook call stores rarely needs a rule
     from pathlib import Path
 
-    file = Path(__file__).resolve().parent.parent / "data" / "secret_rules.json"
+    file = Path(__file__).resolve().parents[2] / "data" / "secret_rules.json"
     kept = [
         Rule(each["kind"], each["sign"], each["pattern"], each["entropy"], each["group"])
         for each in json.loads(file.read_text(encoding="utf-8"))

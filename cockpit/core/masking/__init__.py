@@ -1,0 +1,1 @@
+"""What masking looks for: the shapes of the tokens of many services, and secrets in other forms."""
