@@ -62,6 +62,7 @@ _TABLE: Mapping[Kind, Mapping[str, tuple[tuple[str, Tone], str]]] = {
         "limit": (_UNFINISHED, "stopped at its limit"),
         "needs_answer": (_YOURS, "needs an answer"),
         "expired": (_UNFINISHED, "its proposal expired"),
+        "paused": (_UNFINISHED, "paused: the machine has no room"),
         "failed": (_FAILED, "failed"),
         "stopped": (_STOPPED, "stopped"),
     },

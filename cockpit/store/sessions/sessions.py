@@ -40,7 +40,7 @@ NEEDS_ANSWER = "needs_answer"
 """The result's status of a headless session that ended in words, without ``finish``."""
 POLICIES = ("ask", "trusted", "reads", "all")
 """Which proposals are approved without the user."""
-OUTCOMES = ("blocked", "limit", "needs_answer", "expired")
+OUTCOMES = ("blocked", "limit", "needs_answer", "expired", "paused")
 """Ends that the status of a session does not show: it is ``completed``, or ``waiting`` for ``expired``."""
 LEASE_S = 60.0
 """Seconds after which a process's lease on a session expires."""
