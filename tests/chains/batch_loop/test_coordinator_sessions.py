@@ -231,9 +231,9 @@ async def test_a_task_that_met_an_outage_alone_waits_before_it_is_tried_again(
     hurried: ChainWorld,
 ) -> None:
     made = hurried.tasks(2)
-    chain, title = hurried.chain(), hurried.world.read(made[0]).title
-    gone = turn("implementer", said=title) + 'error = { code = "network" }\n'
-    task_context = hurried.task_context(chain, 1, gone + ALL_PASS)
+    chain = hurried.chain()
+    gone = f'[[turn]]\ntext = "x"\nwhen = {{ contains = ["{made[0]}"] }}\nerror = {{ code = "network" }}\n'
+    task_context = hurried.task_context(chain, 1, ALL_PASS + gone)
     back = hurried.world.folder / "scenario.toml"
     hurried.on_line(f"{made[0]} is paused", lambda: back.write_text(ALL_PASS))
     ended = await hurried.session(chain, task_context=task_context)
