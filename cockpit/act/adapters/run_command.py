@@ -94,9 +94,7 @@ class CommandAdapter:
                 max_bytes=MAX_OUTPUT,
                 on_output=ground.on_output,
             )
-            outcome = await asyncio.to_thread(
-                _outcome, argv, request.timeout_s, ended, ground.root
-            )
+            outcome = await asyncio.to_thread(_outcome, argv, request.timeout_s, ended, ground.root)
             return replace(outcome, summary=f"{outcome.summary} It ran without a sandbox.")
         before = await asyncio.to_thread(mark_repository, ground.root)
         left: tuple[str, ...] = ()

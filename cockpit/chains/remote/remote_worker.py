@@ -171,7 +171,9 @@ class RemoteWorker:
             raise
         except Exception as error:
             if fault := find_machine_fault(error):
-                raise RunNotBegun(f"This machine has no room: {fault}") from error  # whatever a run holds, it ends that run and not the worker
+                raise RunNotBegun(
+                    f"This machine has no room: {fault}"
+                ) from error  # whatever a run holds, it ends that run and not the worker
             summary = (str(error) or type(error).__name__)[:2_000]
             return RunResult(
                 task_id=run.task_id, run=run.run, fence=fence, worker=self._setup.name,

@@ -67,6 +67,10 @@ from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
+EMPTY_RETRIES = 2
+"""So often a call is made again whose answer was complete and empty."""
+EMPTY_WAIT_S = 0.5
+"""Seconds before the first of them; twice as many before the next."""
 MAX_CALLS = 24
 """Calls of one answer; with more, every call is answered as malformed."""
 _ACTION_TYPES = (*ACTIONS, *ADDED_ACTIONS, ADOPT)
@@ -150,7 +154,8 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
 
     ``then`` follows in the same transaction; returns what it returns.
 
-    Raises ``ModelError`` when the model cannot answer, answers with nothing, or when the provider's content
+    An empty answer is asked for again. Raises ``ModelError`` when the model cannot answer, still answers with
+    nothing, or when the provider's content
     filter ends the answer, whose text and usage are kept. Cancelled while the model streams, it commits the
     text so far as an interrupted answer before it raises ``CancelledError``.
     """
@@ -158,38 +163,58 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
     model = _model_of(context)
     if call.packet is not None:
         context.engine.remember(context.wave.wave_id, packet=call.packet)
-    wave_id = context.wave.wave_id
-    answer_stream = AnswerStream(
-        context.store, context.session.session_id, wave_id, f"m-{wave_id}-{call.attempt}"
-    )
-    answer = _Answer()
-    started = context.store.clock.monotonic()
-    try:
-        async with aclosing(model.stream(call.prompt)) as stream:
-            async for event in stream:
-                match event:
-                    case TextDelta(text):
-                        await answer_stream.feed(text)
-                    case ToolCall():
-                        answer.calls.append(event)
-                    case Thought(blocks):
-                        answer.thinking = blocks
-                    case Retrying():
-                        await context.store.write(_journal_retry(context, model.name, event))
-                    case Done():
-                        answer.usage, answer.stop = event.usage, event.stop
-                        answer.reason = event.reason
-    except asyncio.CancelledError:
-        answer.calls, answer.stop = [], "interrupted"
-        await asyncio.shield(_commit_plan(context, answer_stream, answer, started, then))
-        raise
-    error = _unusable(context, model.name, answer, answer_stream.text)
-    if error is not None:
-        await context.store.write(
-            lambda tx: _store_answer(tx, context, answer_stream, answer, started)
+    for tried in range(EMPTY_RETRIES + 1):
+        attempt = call.attempt + tried
+        wave_id = context.wave.wave_id
+        answer_stream = AnswerStream(
+            context.store, context.session.session_id, wave_id, f"m-{wave_id}-{attempt}"
         )
-        raise error
+        answer = _Answer()
+        started = context.store.clock.monotonic()
+        try:
+            await _hear(context, model, call.prompt, answer_stream, answer)
+        except asyncio.CancelledError:
+            answer.calls, answer.stop = [], "interrupted"
+            await asyncio.shield(_commit_plan(context, answer_stream, answer, started, then))
+            raise
+        error = _unusable(context, model.name, answer, answer_stream.text)
+        if error is None:
+            break
+        is_empty = error.code == "empty_answer" and answer.stop == "end"
+        is_retried = is_empty and tried < EMPTY_RETRIES
+        retry = Retrying("the answer was empty", attempt, EMPTY_WAIT_S * 2**tried)
+
+        def store_unusable(tx: Tx) -> None:
+            _store_answer(tx, context, answer_stream, answer, started)  # noqa: B023 - it runs at once
+            if is_retried:  # noqa: B023
+                _journal_retry(context, model.name, retry)(tx)  # noqa: B023
+                context.journal(tx, ModelCalled(model=model.name, attempt=attempt + 1))  # noqa: B023
+
+        await context.store.write(store_unusable)
+        if not is_retried:
+            raise error
+        await context.store.clock.sleep(retry.wait_s)
     return await _commit_plan(context, answer_stream, answer, started, then)
+
+
+async def _hear(
+    context: WaveContext, model: Model, prompt: Prompt, answer_stream: AnswerStream, answer: _Answer
+) -> None:
+    """Stream an answer into ``answer_stream`` and ``answer``."""
+    async with aclosing(model.stream(prompt)) as stream:
+        async for event in stream:
+            match event:
+                case TextDelta(text):
+                    await answer_stream.feed(text)
+                case ToolCall():
+                    answer.calls.append(event)
+                case Thought(blocks):
+                    answer.thinking = blocks
+                case Retrying():
+                    await context.store.write(_journal_retry(context, model.name, event))
+                case Done():
+                    answer.usage, answer.stop = event.usage, event.stop
+                    answer.reason = event.reason
 
 
 def _unusable(context: WaveContext, model: str, answer: _Answer, text: str) -> ModelError | None:
@@ -456,6 +481,8 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
         at=at,
     )
     _say_over_budget(tx, context, usage.input_tokens)
+    if usage.doubt:
+        _notice_once(tx, context, usage.doubt, usage.doubt.partition("(")[0])
     return at
 
 
@@ -476,15 +503,20 @@ def _say_over_budget(tx: Tx, context: WaveContext, reported: int) -> None:
         return
     budget, counted = row
     begin = "The provider counted "
-    is_told = tx.execute(
-        "SELECT 1 FROM messages WHERE session_id=? AND role='notice' AND text LIKE ? LIMIT 1",
-        (context.session.session_id, f"{begin}%"),
-    ).fetchone()
-    if is_told:
-        return
     text = (
         f"{begin}{reported:,} tokens for the prompt of wave {context.wave.ordinal}, more than the budget"
         f" of {budget:,}; cockpit had counted {counted:,}. The next prompts are"
         f" counted by that ratio, at most {MAX_SCALE // 1000} times."
     )
-    messages.complete(tx, session_id=context.session.session_id, role="notice", text=text)
+    _notice_once(tx, context, text, begin)
+
+
+def _notice_once(tx: Tx, context: WaveContext, text: str, begin: str) -> None:
+    """Tell the user something once a session; ``begin`` is how it begins each time."""
+    session_id = context.session.session_id
+    is_told = tx.execute(
+        "SELECT 1 FROM messages WHERE session_id=? AND role='notice' AND text LIKE ? LIMIT 1",
+        (session_id, f"{begin}%"),
+    ).fetchone()
+    if not is_told:
+        messages.complete(tx, session_id=session_id, role="notice", text=text)
