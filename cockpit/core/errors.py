@@ -45,6 +45,10 @@ class StoreUnwritable(StoreError):
     code = "store_unwritable"
 
 
+class StoreReadOnly(StoreUnwritable):
+    """The file or its folder may not be written, by its permissions or those of its disk."""
+
+
 class StoreGone(StoreUnwritable):
     """The file was deleted, moved or replaced while it was open; nothing was stored."""
 

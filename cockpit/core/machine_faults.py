@@ -1,7 +1,7 @@
 """Faults of the machine that pass: a full disk, no memory, processes or open files, a folder that is gone.
 
-They say nothing about the work that meets them. It pauses, and resumes once the machine has room. Specified in
-``docs/reference/chains.md``, when the machine is short of something.
+They say nothing about the work that meets them. It pauses, and resumes once the machine has room. Specified
+in ``docs/reference/chains.md``, when the machine is short of something.
 """
 
 from __future__ import annotations

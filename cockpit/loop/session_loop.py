@@ -63,9 +63,9 @@ async def run_session(
     user every proposal gets a deadline.
 
     Raises :class:`Stale` when another live process owns the session, ``ModelError`` when the model cannot
-    be reached, and other :class:`CockpitError` with the session marked failed; what is a passing fault of the
-    machine (:func:`~cockpit.core.machine_faults.find_machine_fault`) leaves it waiting within its wave. Cancelling stops the
-    session within its wave, and it can be resumed.
+    be reached, and other :class:`CockpitError` with the session marked failed. A passing fault of the machine
+    (:func:`~cockpit.core.machine_faults.find_machine_fault`) is raised with the session waiting within its
+    wave. Cancelling stops the session within its wave, and it can be resumed.
     """
     store = engine.store
     forget_offers(engine, session_id)

@@ -1,4 +1,4 @@
-"""What happens when the model cannot be reached, or the machine is short of something: it passes like weather.
+"""What happens when no model can be reached, or the machine is short of something: it passes like weather.
 
 No task is blocked for it. The worker waits, and ends where that does not help. An error that a provider
 returns for one prompt alone counts as that task's error instead. See ``docs/reference/chains.md``.
@@ -19,7 +19,7 @@ from cockpit.learn.resume_line import one_line
 from cockpit.tasks.task_context import TaskOutcome
 
 NO_MODEL: Final = "no model"
-"""How the reason of such an outcome, and of the worker's end, starts where no model answers until it is fixed."""
+"""How the reason of such an outcome, and of the worker's end, starts where the user has to fix it."""
 NO_MODEL_NOW: Final = "no model for now"
 """The same where a network or a provider's limit is the cause."""
 NO_ROOM: Final = "machine"
@@ -67,7 +67,7 @@ def is_outage(reason: str) -> bool:
 
 
 def is_passing(reason: str) -> bool:
-    """Whether the reason of an outcome, or of a worker's or a chain's end, is an outage that passes by itself."""
+    """Whether an outcome, a worker or a chain with this reason ended by an outage that passes by itself."""
     return reason.startswith((f"{NO_MODEL_NOW}: ", f"{NO_ROOM}: "))
 
 

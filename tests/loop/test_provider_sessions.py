@@ -185,8 +185,8 @@ BROKEN = Say(
 
 @pytest.mark.parametrize("provided", VENDORS, indirect=True)
 def test_a_provider_in_trouble_is_waited_for_told_and_answered(provided):
-    """A rate limit, a lost connection, an empty answer, a stream that breaks, calls that cannot be read, and a
-    number of tokens that nobody can have."""
+    """A rate limit, a lost connection, an empty answer, a stream that breaks, calls that cannot be read, and
+    a number of tokens that no call has."""
     busy = Refuse(429, "slow down", retry_after="0")
     cut = Say("I begin with a word about what I am going to do here", cut_after=6)
     wrong = replace(ACT, output_tokens=2**70)

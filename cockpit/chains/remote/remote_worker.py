@@ -169,11 +169,9 @@ class RemoteWorker:
             return await do_run(run, fence, place, self._setup, self._queue, self._send, self.stop)
         except RunNotBegun:
             raise
-        except Exception as error:
+        except Exception as error:  # whatever a run holds, it ends that run and not the worker
             if fault := find_machine_fault(error):
-                raise RunNotBegun(
-                    f"This machine has no room: {fault}"
-                ) from error  # whatever a run holds, it ends that run and not the worker
+                raise RunNotBegun(f"This machine has no room: {fault}") from error
             summary = (str(error) or type(error).__name__)[:2_000]
             return RunResult(
                 task_id=run.task_id, run=run.run, fence=fence, worker=self._setup.name,

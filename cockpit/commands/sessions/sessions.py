@@ -267,18 +267,24 @@ def replay(ctx: click.Context, /, session: str) -> None:
     ctx.exit(open_replay(session_id))
 
 
+def _end_of(session: Session) -> str:
+    """Return how a completed session ended; empty for others."""
+    return str(session.result.get("status", "")) if session.status == "completed" else ""
+
+
 def _status_text(session: Session) -> str:
-    """Return the session's status, for a completed one how it ended where the work is not done."""
-    result = str(session.result.get("status", "")) if session.status == "completed" else ""
-    if result in ("", "done"):
+    """Return the session's status, for one that did not do its work how it ended."""
+    end = _end_of(session)
+    if end in ("", "done"):
         return session.status
-    return "needs an answer" if result == NEEDS_ANSWER else result
+    return "needs an answer" if end == NEEDS_ANSWER else end
 
 
 def _record(session: Session) -> dict[str, Any]:
     return {
         "session_id": session.session_id,
         "status": session.status,
+        "end": _end_of(session),
         "task_type": session.task_type,
         "title": session.title,
         "model": session.model,
