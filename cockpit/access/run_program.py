@@ -25,8 +25,7 @@ from cockpit.access.git_folders import (
 from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
 from cockpit.access.process_group import GroupRun
 from cockpit.access.reading_sandbox import reading_sandbox
-from cockpit.core.errors import CockpitError
-from cockpit.core.machine_faults import PASSING, MachineFault
+from cockpit.core.errors import PASSING, CockpitError, MachineFault
 from cockpit.core.project.own_programs import find_program
 from cockpit.core.project.safe_git import (
     NO_HOOKS,

@@ -19,8 +19,13 @@ from cockpit.act.adapters.adapter import Failure, Found, failed, succeeded
 from cockpit.act.live_output import LiveOutput, forget_live_output
 from cockpit.act.workspace import Workspace
 from cockpit.core.clock import parse_time
-from cockpit.core.errors import Altered, CockpitError, IllegalTransition
-from cockpit.core.machine_faults import MachineFault, find_machine_fault
+from cockpit.core.errors import (
+    Altered,
+    CockpitError,
+    IllegalTransition,
+    MachineFault,
+    find_machine_fault,
+)
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.text import end_sentence
 from cockpit.store.db.database import Store

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 from enum import IntEnum
 
-from cockpit.core.errors import CockpitError, StoreReadOnly
-from cockpit.core.machine_faults import find_machine_fault
+from cockpit.core.errors import CockpitError, StoreReadOnly, find_machine_fault
 from cockpit.loop.views.review_text import is_missing_on_github
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import proposals, sessions

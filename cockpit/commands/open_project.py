@@ -257,9 +257,9 @@ def read_store(read: Callable[[sqlite3.Connection], T], *, empty: T | None = Non
             raise  # what the token allows is looked up where the store can be opened
         from cockpit.store.db.read_unwritable import read_unwritable
 
-        found = read_unwritable(place.database, read)
+        stored = read_unwritable(place.database, read)
         terminal.say(f"Warning: {error} This shows what was stored; nothing can be changed.")
-        return found
+        return stored
 
 
 def require_records() -> None:

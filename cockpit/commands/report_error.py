@@ -11,8 +11,7 @@ from pathlib import Path
 
 from cockpit.commands.exit_codes import Exit, exit_code_of_error
 from cockpit.commands.terminal import ReaderGone, discard_buffered, say
-from cockpit.core.errors import CockpitError
-from cockpit.core.machine_faults import find_machine_fault
+from cockpit.core.errors import CockpitError, find_machine_fault
 from cockpit.core.secrets import mask
 from cockpit.decide.model import ModelError
 

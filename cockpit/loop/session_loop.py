@@ -12,8 +12,7 @@ from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType
 
-from cockpit.core.errors import CockpitError, Stale
-from cockpit.core.machine_faults import find_machine_fault
+from cockpit.core.errors import CockpitError, Stale, find_machine_fault
 from cockpit.learn.decision_quality import measure_version
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.await_decision import DeadlinePassed
@@ -64,7 +63,7 @@ async def run_session(
 
     Raises :class:`Stale` when another live process owns the session, ``ModelError`` when the model cannot
     be reached, and other :class:`CockpitError` with the session marked failed. A passing fault of the machine
-    (:func:`~cockpit.core.machine_faults.find_machine_fault`) is raised with the session waiting within its
+    (:func:`~cockpit.core.errors.find_machine_fault`) is raised with the session waiting within its
     wave. Cancelling stops the session within its wave, and it can be resumed.
     """
     store = engine.store

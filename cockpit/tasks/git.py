@@ -20,8 +20,7 @@ from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders, read_commit
 from cockpit.access.run_program import Finished, run_git
-from cockpit.core.errors import CockpitError
-from cockpit.core.machine_faults import MachineFault, read_machine_fault
+from cockpit.core.errors import CockpitError, MachineFault, read_machine_fault
 from cockpit.core.project_paths import ProjectPaths
 
 _QUIET = (

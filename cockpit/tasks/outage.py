@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from cockpit.agents.runs.agent_command_line import RunnerMissing
-from cockpit.core.machine_faults import find_machine_fault
+from cockpit.core.errors import find_machine_fault
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_line import one_line
 from cockpit.tasks.task_context import TaskOutcome

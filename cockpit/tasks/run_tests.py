@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from cockpit.act.adapters.run_command import MACHINE, CommandAdapter
 from cockpit.act.command_line import split_command
 from cockpit.act.workspace import Workspace
+from cockpit.core.errors import MachineFault
 from cockpit.core.failure_lines import clip_start
-from cockpit.core.machine_faults import MachineFault
 from cockpit.learn.test_output import read_tests
 
 TIMEOUT_S = 1_200

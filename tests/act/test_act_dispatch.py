@@ -19,8 +19,7 @@ from cockpit.act.adapters.run_command import MACHINE
 from cockpit.act.dispatch_actions import Dispatcher, settle
 from cockpit.act.live_output import read_live_output
 from cockpit.act.workspace import Workspace
-from cockpit.core.errors import CockpitError, IllegalTransition
-from cockpit.core.machine_faults import MachineFault, find_full_disk
+from cockpit.core.errors import CockpitError, IllegalTransition, MachineFault, find_full_disk
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
 

@@ -22,7 +22,7 @@ from cockpit.act.sandbox.reading_sandbox import MAX_OUTPUT as MAX_READ
 from cockpit.act.sandbox.reading_sandbox import find_refusal, run_reading, why_no_reading
 from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
 from cockpit.act.workspace import Workspace
-from cockpit.core.machine_faults import find_full_disk, read_machine_fault
+from cockpit.core.errors import find_full_disk, read_machine_fault
 from cockpit.core.read_record import convert
 
 READING = "reading"

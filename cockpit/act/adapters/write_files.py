@@ -28,7 +28,7 @@ from cockpit.act.text_edits import (
     replace_text,
 )
 from cockpit.act.workspace import Workspace
-from cockpit.core.machine_faults import find_machine_fault
+from cockpit.core.errors import find_machine_fault
 from cockpit.core.project_paths import OWN_FOLDER, ignore_generated_files
 from cockpit.core.read_record import convert
 from cockpit.core.text import pluralize

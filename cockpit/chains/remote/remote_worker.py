@@ -36,7 +36,7 @@ from cockpit.chains.remote.message_types import (
 )
 from cockpit.chains.remote.remote_run import RunNotBegun, RunPlace, do_run
 from cockpit.core.clock import Clock
-from cockpit.core.machine_faults import find_machine_fault
+from cockpit.core.errors import find_machine_fault
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.tasks.git import shared_git
 from cockpit.tasks.task_context import WorkSettings

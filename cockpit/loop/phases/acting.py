@@ -19,8 +19,7 @@ from cockpit.act.preview import ActionPreview
 from cockpit.act.protected_tests import TestsGuard
 from cockpit.act.tool_payloads import ProposeTool
 from cockpit.core.canonical_json import canonical_json, digest
-from cockpit.core.errors import CockpitError
-from cockpit.core.machine_faults import MachineFault
+from cockpit.core.errors import CockpitError, MachineFault
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import (
