@@ -341,8 +341,9 @@ def printable(message: str) -> str:
 async def discard_changes(cwd: Path) -> None:
     """Let the tree be what its last commit says; what git ignores stays."""
     if await uncommitted_files(cwd):
-        await git(cwd, "reset", "--quiet", "--hard")
+        # In this order: on a full disk git has room to write only once something is removed.
         await git(cwd, "clean", "--quiet", "--force", "-d")
+        await git(cwd, "reset", "--quiet", "--hard")
 
 
 async def restore_files(cwd: Path, commit: str, paths: Sequence[str]) -> None:

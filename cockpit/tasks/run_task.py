@@ -22,7 +22,7 @@ from cockpit.agents.runs.agent_command_line import RunnerError
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import user_decision
 from cockpit.backlog.validation import BacklogInvalid
-from cockpit.core.errors import CockpitError, Stale
+from cockpit.core.errors import CockpitError, MachineFault, Stale
 from cockpit.learn.resume_line import one_line
 from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.loop.planner.estimate_run import (
@@ -357,9 +357,16 @@ class _TaskRun:
         if not self._is_committed:  # the step before was another process's
             await self._commit(worktree, "uncommitted work before the tests")
         self._is_committed = False
-        test_run = await run_tests(
-            runtime.engine.ground, context.place.home, context.work.test_command, context.approve
-        )
+        try:
+            test_run = await run_tests(
+                runtime.engine.ground,
+                context.place.home,
+                context.work.test_command,
+                context.approve,
+            )
+        except MachineFault:
+            await discard_changes(Path(worktree.path))  # it may be what filled the disk
+            raise
         if test_run.argv:
             await discard_changes(Path(worktree.path))
 
