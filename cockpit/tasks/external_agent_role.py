@@ -98,8 +98,8 @@ async def run_role_with_agent(
 ) -> None:
     """Run the role's session with an external agent until the session is completed.
 
-    Raises :class:`RunnerCrashed`, ``MachineFault``, ``RunnerMissing`` when the agent's program cannot be started,
-    ``Stale``, ``WorktreeError`` when the agent left its branch, and the errors of
+    Raises :class:`RunnerCrashed`, ``MachineFault``, ``RunnerMissing`` when the agent's program cannot be
+    started, ``Stale``, ``WorktreeError`` when the agent left its branch, and the errors of
     :func:`~cockpit.agents.runs.run_agent.run_agent`.
     """
     root, role = Path(worktree.path), assignment.role
