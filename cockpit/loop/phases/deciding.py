@@ -10,6 +10,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, field
@@ -155,22 +156,21 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
     ``then`` follows in the same transaction; returns what it returns.
 
     An empty answer is asked for again. Raises ``ModelError`` when the model cannot answer, still answers with
-    nothing, or when the provider's content
-    filter ends the answer, whose text and usage are kept. Cancelled while the model streams, it commits the
-    text so far as an interrupted answer before it raises ``CancelledError``.
+    nothing, or when the provider's content filter ends the answer, whose text and usage are kept. Cancelled
+    while the model streams, it commits the text so far as an interrupted answer before it raises
+    ``CancelledError``.
     """
     context = call.context
     model = _model_of(context)
     if call.packet is not None:
         context.engine.remember(context.wave.wave_id, packet=call.packet)
-    for tried in range(EMPTY_RETRIES + 1):
+    wave_id, tried = context.wave.wave_id, 0
+    while True:
         attempt = call.attempt + tried
-        wave_id = context.wave.wave_id
         answer_stream = AnswerStream(
             context.store, context.session.session_id, wave_id, f"m-{wave_id}-{attempt}"
         )
-        answer = _Answer()
-        started = context.store.clock.monotonic()
+        answer, started = _Answer(), context.store.clock.monotonic()
         try:
             await _hear(context, model, call.prompt, answer_stream, answer)
         except asyncio.CancelledError:
@@ -179,22 +179,32 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
             raise
         error = _unusable(context, model.name, answer, answer_stream.text)
         if error is None:
-            break
-        is_empty = error.code == "empty_answer" and answer.stop == "end"
-        is_retried = is_empty and tried < EMPTY_RETRIES
-        retry = Retrying("the answer was empty", attempt, EMPTY_WAIT_S * 2**tried)
-
-        def store_unusable(tx: Tx) -> None:
-            _store_answer(tx, context, answer_stream, answer, started)  # noqa: B023 - it runs at once
-            if is_retried:  # noqa: B023
-                _journal_retry(context, model.name, retry)(tx)  # noqa: B023
-                context.journal(tx, ModelCalled(model=model.name, attempt=attempt + 1))  # noqa: B023
-
-        await context.store.write(store_unusable)
-        if not is_retried:
+            return await _commit_plan(context, answer_stream, answer, started, then)
+        retry = None
+        if error.code == "empty_answer" and answer.stop == "end" and tried < EMPTY_RETRIES:
+            retry = Retrying("the answer was empty", attempt, EMPTY_WAIT_S * 2**tried)
+        unusable = partial(_store_unusable, context, answer_stream, answer, started, retry)
+        await context.store.write(unusable)
+        if retry is None:
             raise error
         await context.store.clock.sleep(retry.wait_s)
-    return await _commit_plan(context, answer_stream, answer, started, then)
+        tried += 1
+
+
+def _store_unusable(
+    context: WaveContext,
+    answer_stream: AnswerStream,
+    answer: _Answer,
+    started: float,
+    retry: Retrying | None,
+    tx: Tx,
+) -> None:
+    """Store an answer that is no plan, and that the call is made again if it is."""
+    _store_answer(tx, context, answer_stream, answer, started)
+    if retry is not None:
+        model = _model_of(context).name
+        _journal_retry(context, model, retry)(tx)
+        context.journal(tx, ModelCalled(model=model, attempt=retry.attempt + 1))
 
 
 async def _hear(
