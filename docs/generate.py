@@ -48,7 +48,7 @@ def _subcommand_sections(path: str, command: click.Command, level: int) -> list[
 
 
 def _command_section(path: str, command: click.Command, level: int) -> str:
-    context = click.Context(command, info_name=path)
+    context = click.Context(command, info_name=path, **command.context_settings)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     parts = [f"{'#' * level} `{path}`", f"    {usage}", inspect.cleandoc(command.help or "")]
     if isinstance(command, click.Group):

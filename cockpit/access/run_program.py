@@ -25,7 +25,7 @@ from cockpit.access.git_folders import (
 from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
 from cockpit.access.process_group import GroupRun
 from cockpit.access.reading_sandbox import reading_sandbox
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import PASSING, CockpitError, MachineFault
 from cockpit.core.project.own_programs import find_program
 from cockpit.core.project.safe_git import (
     NO_HOOKS,
@@ -49,7 +49,7 @@ class ProgramMissing(CockpitError):
         self.program = program
 
 
-class ProgramNotStarted(CockpitError):
+class ProgramNotStarted(MachineFault):
     """The system could not start a program now, for a reason that passes; nothing of it ran."""
 
     code = "program_not_started"
@@ -61,12 +61,7 @@ class ProgramNotStarted(CockpitError):
         )
 
 
-_PASSING = frozenset(
-    {
-        *(errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS),
-        *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBUSY, errno.ETXTBSY, errno.EINTR),
-    }
-)
+_PASSING = PASSING | {errno.EBUSY, errno.ETXTBSY, errno.EINTR}
 """Errors of a start that say nothing about the program."""
 
 

@@ -15,11 +15,17 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
-from cockpit.act.adapters.adapter import Found, failed, succeeded
+from cockpit.act.adapters.adapter import Failure, Found, failed, succeeded
 from cockpit.act.live_output import LiveOutput, forget_live_output
 from cockpit.act.workspace import Workspace
 from cockpit.core.clock import parse_time
-from cockpit.core.errors import Altered, CockpitError, IllegalTransition
+from cockpit.core.errors import (
+    Altered,
+    CockpitError,
+    IllegalTransition,
+    MachineFault,
+    find_machine_fault,
+)
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.text import end_sentence
 from cockpit.store.db.database import Store
@@ -63,7 +69,7 @@ class Dispatcher:
         """Run the wave's queued actions in their order, retrying transient failures.
 
         Returns all of its actions in their final state. Cancelling ends the running one and leaves the rest
-        queued.
+        queued. Raises ``MachineFault`` where the machine was short of something: the action stays queued.
         """
         for action in self._store.read_now(lambda c: outbox.select_for_wave(c, wave_id)):
             current = action
@@ -165,10 +171,11 @@ class Dispatcher:
             # It may have ended with an error after its effect, as a commit whose name could not be read.
             if await self._probe(action) == "done":
                 return succeeded(f"It happened, although it ended with: {error}")
-            return failed("permanent", str(error))
+            return failed("machine" if find_machine_fault(error) else "permanent", str(error))
         except Exception as error:
             words = f"It broke off: {type(error).__name__}: {end_sentence(str(error))}"
-            return failed("permanent", words, maybe=True)
+            kind: Failure = "machine" if find_machine_fault(error) else "permanent"
+            return failed(kind, words, maybe=True)
 
     async def _interrupted(self, action: OutboxAction) -> None:
         if self._adapters[action.action_type].ends_when_cancelled:
@@ -194,6 +201,9 @@ class Dispatcher:
                 return await self._store.write(
                     lambda tx: outbox.mark_uncertain(tx, action.action_id, words)
                 )
+        if outcome.failure == "machine":
+            await self._store.write(lambda tx: outbox.requeue(tx, action.action_id))
+            raise MachineFault(f"{outcome.summary} Make room, then resume.")
         retry = None if final else min(BACKOFF_S * 2 ** (action.attempts - 1), BACKOFF_MAX_S)
         return await self._store.write(
             lambda tx: outbox.fail(

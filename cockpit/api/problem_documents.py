@@ -37,7 +37,10 @@ STATUS_CODES = {
     426: ("protocol_unknown",),
     428: ("digest_required",),
     500: ("error", "store", "store_corrupt", "store_too_new", "store_foreign"),
-    503: ("store_busy", "store_unwritable", "store_gone", "too_many_sessions", "too_many_clients"),
+    503: (
+        *("store_busy", "store_unwritable", "store_gone", "machine", "program_not_started"),
+        *("too_many_sessions", "too_many_clients"),
+    ),
 }
 """The codes of each status; any other code has :data:`REFUSED`."""
 STATUS = {code: status for status, codes in STATUS_CODES.items() for code in codes}

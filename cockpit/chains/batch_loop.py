@@ -35,7 +35,7 @@ from cockpit.store.chains import retry_delays, task_leases, task_runs, worker_me
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import DRAINED, TOKEN_LIMIT
 from cockpit.store.db.transaction import Tx
-from cockpit.tasks.model_outage import WAIT_S, Outage
+from cockpit.tasks.outage import WAIT_S, Outage, describe_outage, is_outage, outage_reason
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
 MAX_FAILURES = 2
@@ -49,8 +49,8 @@ class WorkerEnd(Struct, frozen=True):
 
     reason: str
     """``pressure`` (token limit), ``quota`` (number of batches), ``limit`` (the chain's cost or time),
-    ``drained``, ``empty``, ``held`` (ready tasks conflict with tasks of others), or
-    ``no model: REASON``."""
+    ``drained``, ``empty``, ``held`` (ready tasks conflict with tasks of others), or an outage:
+    ``no model: REASON``, ``no model for now: REASON``, ``machine: REASON``."""
     tokens: int
     dropped_share: float
     batches: int
@@ -117,6 +117,7 @@ class _BatchLoop:
         self.heartbeat = Heartbeat(context.store, chain, ordinal, self._meter, say)
         self._counts: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
+        self._outages: Counter[str] = Counter()
         self._skipped: set[str] = set()
         self._outage = Outage()
 
@@ -157,10 +158,13 @@ class _BatchLoop:
                 )
             )
             if batch:
-                self._outage = self._outage.after(await self._run_batch(batch))
+                outcomes = await self._run_batch(batch)
+                self._outage = self._outage.after(outcomes)
                 if self._outage.end_reason:
                     return self._outage.end_reason
-                if self._outage.batches:
+                if not self._outage.batches:
+                    await self._delay_struck(outcomes)
+                else:
                     self._say(f"{self._outage.message} The worker tries again in {WAIT_S:.0f} s.")
                     await self._pause(WAIT_S)
                 announced, idle_polls = False, 0
@@ -180,6 +184,18 @@ class _BatchLoop:
             if idle_polls == 2:
                 return "held"
             await self._pause(POLL_S)
+
+    async def _delay_struck(self, outcomes: Sequence[TaskOutcome]) -> None:
+        """Let tasks wait that met an outage which others of their batch did not, as of one remote machine."""
+        struck = [outcome for outcome in outcomes if is_outage(outcome.reason)]
+        self._outages.update(outcome.task_id for outcome in struck)
+
+        def delay(tx: Tx) -> None:
+            for outcome in struck:
+                _delay(tx, outcome, self._outages[outcome.task_id])
+
+        if struck:
+            await self._store.write(delay)
 
     def _end_reason(self) -> str:
         """Why no batch starts; empty while one may."""
@@ -281,8 +297,13 @@ class _BatchLoop:
                 task_id, "interrupted", "another process claimed it", reason="elsewhere"
             )
         except Exception as error:
-            message = f"{type(error).__name__}: {error}"
-            outcome = TaskOutcome(task_id, "failed", message, reason="error")
+            home = self._context.place.home
+            if reason := outage_reason(error, home):
+                message = describe_outage(error, home)
+                outcome = TaskOutcome(task_id, "interrupted", message, reason=reason)
+            else:
+                message = f"{type(error).__name__}: {error}"
+                outcome = TaskOutcome(task_id, "failed", message, reason="error")
         outcomes.append(outcome)
         if outcome.reason == "elsewhere":
             self._skipped.add(task_id)

@@ -19,7 +19,7 @@ from cockpit.store.chains import chains, task_runs, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import CHAIN_LIMIT, HANDOVER_REASONS
 from cockpit.store.chains.workers import Worker
-from cockpit.tasks.model_outage import NO_MODEL
+from cockpit.tasks.outage import is_outage, is_passing
 
 MAX_CRASHES = 5
 """So many workers that died in a row, without a finished step between them, fail the chain."""
@@ -134,8 +134,8 @@ def decide_from(
                 return ChainDecision("stopped", last.reason)
             case "clean", reason if reason == CHAIN_LIMIT:
                 return ChainDecision("limited", "it has reached its limit of cost or time")
-            case "clean", reason if reason.startswith(NO_MODEL):
-                return ChainDecision("failed", reason)
+            case "clean", reason if is_outage(reason):
+                return ChainDecision("stopped" if is_passing(reason) else "failed", reason)
             case "clean", _:
                 return ChainDecision(
                     "limited", f"{pluralize(tasks_left, 'task')} left that wait for others"

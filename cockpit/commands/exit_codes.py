@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from enum import IntEnum
 
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import CockpitError, StoreReadOnly, find_machine_fault
 from cockpit.loop.views.review_text import is_missing_on_github
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import proposals, sessions
@@ -28,8 +28,8 @@ EXIT_MEANINGS = {
     Exit.FAILED: "the work failed, or the model answered with nothing",
     Exit.WRONG_USE: "wrong use: a bad option, setting or name",
     Exit.REFUSED: "refused by a policy, by a guard or by you",
-    Exit.WAITING: "waiting for you: the deadline of a proposal passed, or the session ended in words and"
-    " needs an answer",
+    Exit.WAITING: "waiting for you: the deadline of a proposal passed, the session ended in words and needs"
+    " an answer, or the machine was short of something (disk, memory, processes): make room, and resume",
     Exit.INTERRUPTED: "interrupted by Ctrl+C or SIGTERM; the session can be resumed",
     Exit.PIPE_CLOSED: "the program that read the output closed it",
 }
@@ -84,6 +84,8 @@ _REFUSED = frozenset(
 
 def exit_code_of_error(error: CockpitError) -> Exit:
     """Return the exit code for this kind of error."""
+    if find_machine_fault(error) and not isinstance(error, StoreReadOnly):
+        return Exit.WAITING
     if error.code in _WRONG_USE:
         return Exit.WRONG_USE
     if error.code in _REFUSED:

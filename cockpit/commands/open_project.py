@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
-from cockpit.core.errors import CockpitError, NotFound
+from cockpit.core.errors import CockpitError, NotFound, StoreReadOnly
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, find_lost_states, locate_project
 
 if TYPE_CHECKING:
@@ -239,15 +239,27 @@ def ensure_root_token(place: ProjectPaths, *, quiet: bool = False) -> None:
 def read_store(read: Callable[[sqlite3.Connection], T], *, empty: T | None = None) -> T:
     """Run ``read`` on this project's store, without creating the store.
 
-    Without a store it returns ``empty``, or raises :class:`NotFound` where that is None.
+    Without a store it returns ``empty``, or raises :class:`NotFound` where that is None. One that may not be
+    written is read as it is.
     """
     place = find_project()
     if empty is None:
         require_records()
     elif not place.database.exists():
         return empty
-    with open_store(place) as store:
-        return store.read_now(read)
+    from cockpit.commands import terminal
+
+    try:
+        with open_store(place) as store:
+            return store.read_now(read)
+    except StoreReadOnly as error:
+        if os.environ.get("COCKPIT_TOKEN"):
+            raise  # what the token allows is looked up where the store can be opened
+        from cockpit.store.db.read_unwritable import read_unwritable
+
+        stored = read_unwritable(place.database, read)
+        terminal.say(f"Warning: {error} This shows what was stored; nothing can be changed.")
+        return stored
 
 
 def require_records() -> None:

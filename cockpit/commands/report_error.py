@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cockpit.commands.exit_codes import Exit, exit_code_of_error
 from cockpit.commands.terminal import ReaderGone, discard_buffered, say
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import CockpitError, find_machine_fault
 from cockpit.core.secrets import mask
 from cockpit.decide.model import ModelError
 
@@ -39,6 +39,9 @@ def report_error(error: Exception) -> Exit:
         # Only a name from outside is so long; each place that looks at a path would have to say this.
         say(f"cockpit: {str(error.filename)[:60]}… is too long for the name of a file.")
         return Exit.WRONG_USE
+    if fault := find_machine_fault(error):
+        say(f"cockpit: {fault}. Make room, then run it again.")
+        return Exit.WAITING
     path = _append_to_log(error)
     details = f"See {path}." if path else "Run it again with COCKPIT_DEBUG=1 to see the traceback."
     say(f"cockpit: unexpected error ({type(error).__name__}). {details}")

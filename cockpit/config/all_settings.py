@@ -55,7 +55,7 @@ KEYS: tuple[Key, ...] = (
         allowed="a number of seconds from 1 to 3600",
         default=120.0,
         env="COCKPIT_TIMEOUT_S",
-        purpose="Longest silence of a model before its call fails, in seconds",
+        purpose="Longest time without content of a model before its call fails, in seconds",
         project="lower",
     ),
     Key(

@@ -14,6 +14,7 @@ from typing import Any
 JsonObject = Mapping[str, Any]
 
 _MAX_NUMBER = 10**15
+_MOST_COUNTED = 10**9
 _EMPTY: JsonObject = {}
 
 
@@ -38,11 +39,11 @@ def get_text(body: JsonObject, name: str) -> str:
 
 
 def get_count(body: JsonObject, name: str) -> int:
-    """Return the whole number of that name, at least 0; 0 for anything else."""
+    """Return the whole number of that name; 0 for anything else, and for one that nothing could count."""
     value = body.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
-    return max(0, min(value, _MAX_NUMBER))
+    return value if 0 <= value <= _MOST_COUNTED else 0
 
 
 def get_price(body: JsonObject, name: str) -> float | None:

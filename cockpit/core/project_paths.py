@@ -6,6 +6,7 @@ git directory, so all worktrees of a repository share it. Outside Git the folder
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.core.errors import CockpitError, StoreUnwritable
+from cockpit.core.errors import CockpitError, StoreReadOnly, StoreUnwritable
 from cockpit.core.fenced_text import make_visible
 from cockpit.core.find_checkout import find_checkout
 from cockpit.core.project.safe_git import ask_git, why_git_refuses
@@ -195,7 +196,12 @@ class ProjectPaths(Struct, frozen=True):
                     state, ProjectRecord(self.identity, self.home, self.git, left=left)
                 )
         except OSError as error:
-            raise StoreUnwritable(
+            kind = (
+                StoreReadOnly
+                if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+                else StoreUnwritable
+            )
+            raise kind(
                 f"cockpit cannot write its state to {state}: {error.strerror or error}. "
                 f"Make the folder writable, or set {VARIABLE} to another one."
             ) from error

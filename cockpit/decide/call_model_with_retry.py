@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
+from typing import TYPE_CHECKING
 
 from cockpit.decide.call_cost import add_cost
 from cockpit.decide.load_sdk import opened
@@ -17,7 +18,10 @@ from cockpit.decide.model_endpoint import Endpoint
 from cockpit.decide.provider_errors import Failure, broken_off, failure_of
 from cockpit.decide.provider_messages import to_messages, to_parameters, to_settings
 from cockpit.decide.provider_names import restore_names
-from cockpit.decide.provider_stream import ending, text_of
+from cockpit.decide.provider_stream import NoContent, bound_answer, ending, text_of
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import StreamedResponse
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
@@ -80,33 +84,39 @@ class ProviderModel:
 
     async def _attempt(self, prompt: Prompt) -> AsyncGenerator[ModelEvent]:
         endpoint = self._endpoint
+        settings = to_settings(prompt, endpoint)
+        bounds = bound_answer(settings.get("max_tokens", 0), endpoint.timeout_s)
         has_text = False
         is_complete = False
         rest: list[ModelEvent] = []
         failure: Failure | None = None
         try:
-            async with opened(endpoint) as model:
+            async with opened(endpoint, bounds.most) as model, AsyncExitStack() as stack:
                 from pydantic_ai.direct import model_request_stream
 
-                async with model_request_stream(
-                    model,
-                    to_messages(prompt, vendor=endpoint.vendor),
-                    model_settings=to_settings(prompt, endpoint),
-                    model_request_parameters=to_parameters(prompt),
-                    instrument=False,
-                ) as stream:
-                    try:
-                        async with aclosing(text_of(stream)) as fragments:
-                            async for fragment in fragments:
-                                has_text = True
-                                yield TextDelta(fragment)
-                        rest = ending(stream.get(), has_text=has_text)
-                    except Exception as error:
-                        failure = failure_of(error, endpoint)
-                        if failure is None or not failure.passing:
-                            raise
-                        rest = ending(stream.get(), has_text=has_text, broken=failure.reason)
-                    is_complete = True
+                stream = await self._begin(
+                    stack,
+                    model_request_stream(
+                        model,
+                        to_messages(prompt, vendor=endpoint.vendor),
+                        model_settings=settings,
+                        model_request_parameters=to_parameters(prompt),
+                        instrument=False,
+                    ),
+                )
+                try:
+                    async with aclosing(text_of(stream, bounds)) as fragments:
+                        async for fragment in fragments:
+                            has_text = True
+                            yield TextDelta(fragment)
+                    rest = ending(stream.get(), bounds, has_text=has_text)
+                except Exception as error:
+                    failure = failure_of(error, endpoint)
+                    is_endless = failure is not None and failure.error.code == "endless_answer"
+                    if failure is None or not (failure.passing or is_endless):
+                        raise
+                    rest = ending(stream.get(), bounds, has_text=has_text, broken=failure.reason)
+                is_complete = True
         except Exception as error:
             # A failure while the connection closes takes nothing away from a complete answer.
             if not is_complete:
@@ -118,6 +128,17 @@ class ProviderModel:
             raise _AttemptFailed(failure or broken_off(endpoint))
         for event in restore_names(rest, prompt.tools):
             yield add_cost(event, endpoint.price) if isinstance(event, Done) else event
+
+    async def _begin(
+        self, stack: AsyncExitStack, opening: AbstractAsyncContextManager[StreamedResponse]
+    ) -> StreamedResponse:
+        """Wait for the first content of an answer. Raises :class:`NoContent`."""
+        seconds = self._endpoint.timeout_s
+        try:
+            async with asyncio.timeout(seconds):
+                return await stack.enter_async_context(opening)
+        except TimeoutError as error:
+            raise NoContent(f"no content for {seconds:g} s") from error
 
 
 class _AttemptFailed(Exception):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from cockpit.decide.model_endpoint import Endpoint, Vendor
-from cockpit.decide.provider_errors import refuse_document
+from cockpit.decide.provider_errors import bound_response, refuse_document
 from cockpit.decide.provider_extras import EXTRA_OF_VENDOR, is_installed
 
 if TYPE_CHECKING:
@@ -24,15 +25,18 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as RequestModel
 
 _CONNECT_S = 10.0
+_BYTES_OF_A_CHARACTER = 512
+"""A provider may send each token as an event of some hundred bytes."""
 
 
 @asynccontextmanager
-async def opened(endpoint: Endpoint) -> AsyncIterator[RequestModel]:
+async def opened(endpoint: Endpoint, most: int) -> AsyncIterator[RequestModel]:
     """The provider's model over its own connections, which close with the block.
 
+    It reads an answer of ``most`` characters with whatever is around them, and no stream without an end.
     Importing and the reading of certificates happen in a thread, so that the screen stays alive.
     """
-    client, model = await asyncio.to_thread(_open, endpoint)
+    client, model = await asyncio.to_thread(_open, endpoint, most * _BYTES_OF_A_CHARACTER)
     try:
         yield model
     finally:
@@ -57,6 +61,10 @@ def warm(name: str) -> threading.Thread | None:
 def _load(vendor: Vendor) -> None:
     import httpx2  # noqa: F401
     import pydantic_ai.direct
+    from pydantic_ai._warnings import UsageExtractionFailedWarning
+
+    # It would be printed over the screen; the counts are checked where an answer ends.
+    warnings.simplefilter("ignore", UsageExtractionFailedWarning)
 
     if vendor == "anthropic":
         import pydantic_ai.models.anthropic
@@ -65,7 +73,7 @@ def _load(vendor: Vendor) -> None:
         import pydantic_ai.providers.openai_compatible  # noqa: F401
 
 
-def _open(endpoint: Endpoint) -> tuple[AsyncClient, RequestModel]:
+def _open(endpoint: Endpoint, most_bytes: int) -> tuple[AsyncClient, RequestModel]:
     _load(endpoint.vendor)
     import httpx2
     from pydantic_ai.models import get_user_agent
@@ -73,7 +81,7 @@ def _open(endpoint: Endpoint) -> tuple[AsyncClient, RequestModel]:
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(endpoint.timeout_s, connect=min(_CONNECT_S, endpoint.timeout_s)),
         headers={"User-Agent": get_user_agent()},
-        event_hooks={"response": [refuse_document]},
+        event_hooks={"response": [partial(bound_response, most=most_bytes), refuse_document]},
         verify=_certificates(),
     )
     return client, _model(endpoint, client)

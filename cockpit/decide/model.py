@@ -148,6 +148,8 @@ class Usage(Struct, frozen=True):
     cost_usd: float | None = None
     input_usd: float | None = None
     cached_usd: float | None = None
+    doubt: str = ""
+    """What is wrong with the provider's own numbers, for the user."""
 
 
 class Done(Struct, frozen=True):
@@ -165,8 +167,8 @@ ModelEvent = TextDelta | ToolCall | Thought | Retrying | Done
 
 class ModelError(CockpitError):
     """A call that cannot succeed. ``code`` is stable ('auth', 'not_found', 'rate_limit', 'network',
-    'bad_request', 'content_filter', 'empty_answer', 'script', 'config'); the message says what happened
-    and what to do."""
+    'bad_request', 'content_filter', 'empty_answer', 'endless_answer', 'script', 'config'); the message says
+    what happened and what to do."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message, code=code)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_endpoint import Endpoint
+from cockpit.decide.provider_stream import AnswerTooLong, NoContent
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -41,6 +42,29 @@ async def refuse_document(response: Response) -> None:
     raise NoStream(reason or page[:_LONGEST_PAGE] or f"an empty document of type {kind}")
 
 
+async def bound_response(response: Response, *, most: int) -> None:
+    """Let the body of a response end with :class:`AnswerTooLong` after ``most`` bytes."""
+    from httpx2 import AsyncByteStream
+
+    class Bounded(AsyncByteStream):
+        def __init__(self, stream: AsyncByteStream) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = most
+            async for chunk in self._stream:
+                left -= len(chunk)
+                if left < 0:
+                    raise AnswerTooLong(f"it sent more than {most:,} bytes")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    if isinstance(response.stream, AsyncByteStream):
+        response.stream = Bounded(response.stream)
+
+
 class Failure(Struct, frozen=True):
     """One failed attempt to call a model."""
 
@@ -66,6 +90,10 @@ def failure_of(error: Exception, endpoint: Endpoint) -> Failure | None:
 
     if isinstance(innermost := _find_innermost(error), NoStream):
         return _failing(endpoint, str(innermost), None)
+    if isinstance(innermost, AnswerTooLong):
+        return _endless(endpoint, str(innermost))
+    if isinstance(error, NoContent):
+        return _network(endpoint, str(error))
     if isinstance(error, sdk.ModelHTTPError):
         return _answered(error, endpoint)
     if isinstance(error, httpx2.TransportError | httpx2.StreamError | OSError):
@@ -170,6 +198,11 @@ def _limited(endpoint: Endpoint, words: str, retry_after: float | None) -> Failu
         "Try again later, or choose another model."
     )
     return Failure(True, f"rate limited ({detail})", retry_after, ModelError("rate_limit", text))
+
+
+def _endless(endpoint: Endpoint, words: str) -> Failure:
+    text = f"{endpoint.title} did not end the answer of {endpoint.model}: {words}. Choose another model."
+    return _lasting("endless_answer", words, text)
 
 
 def _failing(endpoint: Endpoint, words: str, retry_after: float | None) -> Failure:

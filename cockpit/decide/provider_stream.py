@@ -6,33 +6,116 @@ wrote them, and so is thinking, with what its provider needs to take it back.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from cockpit.decide.call_cost import cost_by_list
 from cockpit.decide.model import Done, ModelEvent, ThinkingBlock, Thought, ToolCall, Usage
+
+MOST_TOKENS_OF_A_CALL = 20_000_000
+"""No model reads or writes more; a larger number of a provider is an error of its own."""
+MOST_CHARACTERS_OF_A_TOKEN = 10
+"""An answer of many tokens has fewer characters for each, whatever it is about."""
+_CHARACTERS_OF_A_TOKEN = 4
+_SHOWN = 24
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse, ToolCallPart
     from pydantic_ai.models import StreamedResponse
 
 
-async def text_of(stream: StreamedResponse) -> AsyncGenerator[str]:
-    """The fragments of text, none empty, in order."""
-    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
-
-    async for event in stream:
-        fragment = ""
-        if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-            fragment = event.part.content
-        elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-            fragment = event.delta.content_delta
-        if fragment:
-            yield fragment
+class NoContent(Exception):
+    """Nothing of an answer came for too long; what keeps a connection alive is not of it."""
 
 
-def ending(response: ModelResponse, *, has_text: bool, broken: str = "") -> list[ModelEvent]:
+class AnswerTooLong(Exception):
+    """A provider sent more than it was asked for, and did not stop."""
+
+
+class Bounds(Struct):
+    """How much of an answer is read, and how long nothing of it may come."""
+
+    most: int
+    """Characters of text, calls and thinking."""
+    silence_s: float
+    read: int = 0
+    """Characters so far."""
+
+
+def bound_answer(max_tokens: int, silence_s: float) -> Bounds:
+    """Return the bounds of an answer that may have so many tokens."""
+    return Bounds(max_tokens * MOST_CHARACTERS_OF_A_TOKEN, silence_s)
+
+
+async def text_of(stream: StreamedResponse, bounds: Bounds) -> AsyncGenerator[str]:
+    """The fragments of text, none empty, in order.
+
+    Raises :class:`NoContent` and :class:`AnswerTooLong`; what came before is in ``stream``.
+    """
+    now = asyncio.get_running_loop().time
+    events, until = aiter(stream), now() + bounds.silence_s
+    while True:
+        try:
+            async with asyncio.timeout_at(until):
+                event = await anext(events)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise NoContent(f"no content for {bounds.silence_s:g} s") from error
+        text, length = _content_of(event)
+        if not length:
+            continue
+        bounds.read += length
+        if bounds.read > bounds.most:
+            raise AnswerTooLong(
+                f"it sent more than {bounds.most:,} characters, more than the answer may have"
+            )
+        if text:
+            yield text
+        until = now() + bounds.silence_s
+
+
+def _content_of(event: object) -> tuple[str, int]:
+    """The text of an event, and the characters that it adds to the answer."""
+    from pydantic_ai.messages import (
+        PartDeltaEvent,
+        PartStartEvent,
+        TextPart,
+        TextPartDelta,
+        ThinkingPart,
+        ThinkingPartDelta,
+        ToolCallPart,
+        ToolCallPartDelta,
+    )
+
+    part = (
+        event.part
+        if isinstance(event, PartStartEvent)
+        else event.delta
+        if isinstance(event, PartDeltaEvent)
+        else None
+    )
+    match part:
+        case TextPart(content=text) | TextPartDelta(content_delta=text):
+            return text, len(text)
+        case ThinkingPart(content=text, signature=signature):
+            return "", len(text) or bool(signature)
+        case ThinkingPartDelta(content_delta=text, signature_delta=signature):
+            return "", len(text or "") or bool(signature)
+        case ToolCallPart(tool_name=name, args=arguments):
+            return "", len(name) + len(str(arguments or ""))
+        case ToolCallPartDelta(tool_name_delta=name, args_delta=arguments):
+            return "", len(name or "") + len(str(arguments or ""))
+    return "", 0
+
+
+def ending(
+    response: ModelResponse, bounds: Bounds, *, has_text: bool, broken: str = ""
+) -> list[ModelEvent]:
     """The tool calls and the :class:`Done` of a stream that ended by itself or, with ``broken``
     saying how, did not. ``has_text`` is whether any text was passed on.
 
@@ -42,18 +125,19 @@ def ending(response: ModelResponse, *, has_text: bool, broken: str = "") -> list
     ended has no calls, and its stop is ``filtered``; with a refusal, in the provider's own words.
     """
     details = response.provider_details or {}
+    usage = usage_of(response, bounds.read)
     if refusal := _refusal(response):
-        return [Done(usage_of(response), "filtered", f"it refused: {refusal}")]
+        return [Done(usage, "filtered", f"it refused: {refusal}")]
     if response.finish_reason == "content_filter":
-        return [Done(usage_of(response), "filtered", "its content filter stopped the answer")]
+        return [Done(usage, "filtered", "its content filter stopped the answer")]
     if details.get("finish_reason"):
-        return _complete(response)
+        return _complete(response, usage)
     calls: list[ModelEvent] = [
         ToolCall(call.tool_call_id, call.tool_name, raw)
         for call in response.tool_calls
         if _whole(raw := _raw(call, empty=""))
     ]
-    return [*calls, Done(usage_of(response), "cut", broken or "it ended early")]
+    return [*calls, Done(usage, "cut", broken or "it ended early")]
 
 
 def _refusal(response: ModelResponse) -> str:
@@ -62,7 +146,7 @@ def _refusal(response: ModelResponse) -> str:
     return " ".join(words.split()) if isinstance(words, str) else ""
 
 
-def _complete(response: ModelResponse) -> list[ModelEvent]:
+def _complete(response: ModelResponse, usage: Usage) -> list[ModelEvent]:
     length = response.finish_reason == "length"
     calls: list[ModelEvent] = [
         # At the length limit an empty argument text means "not yet written", not "no arguments".
@@ -74,7 +158,7 @@ def _complete(response: ModelResponse) -> list[ModelEvent]:
     return [
         *calls,
         *thought,
-        Done(usage_of(response), "length" if length else "tool" if calls else "end"),
+        Done(usage, "length" if length else "tool" if calls else "end"),
     ]
 
 
@@ -95,15 +179,36 @@ def _thinking(response: ModelResponse) -> tuple[ThinkingBlock, ...]:
     )
 
 
-def usage_of(response: ModelResponse) -> Usage:
-    """Tokens as the provider counted them (cached ones are in the input too), and the price."""
-    usage = response.usage
+def usage_of(response: ModelResponse, read: int) -> Usage:
+    """Tokens as the provider counted them (cached ones are in the input too), and the price.
+
+    Where it counted none for an answer of ``read`` characters, as when the stream broke, or where its numbers
+    cannot be, the answer is counted here.
+    """
+    usage, doubt = response.usage, ""
+    counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+    if not all(_is_count(count) for count in counts):
+        shown = ", ".join(repr(count)[:_SHOWN] for count in counts)
+        doubt = (
+            f"The provider reported impossible numbers of tokens ({shown}); they are not counted."
+        )
+        kept = [count if _is_count(count) else 0 for count in counts]
+        usage.input_tokens, usage.output_tokens, usage.cache_read_tokens = kept
+        usage.cache_write_tokens = 0
+    if not usage.output_tokens or read // MOST_CHARACTERS_OF_A_TOKEN > usage.output_tokens:
+        usage.output_tokens = read // _CHARACTERS_OF_A_TOKEN
+    usage.cache_read_tokens = min(usage.cache_read_tokens, usage.input_tokens)
     return Usage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cached_tokens=usage.cache_read_tokens,
+        doubt=doubt,
         **cost_by_list(response),
     )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value <= MOST_TOKENS_OF_A_CALL
 
 
 def _raw(call: ToolCallPart, *, empty: str) -> str:

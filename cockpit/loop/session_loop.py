@@ -12,7 +12,7 @@ from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType
 
-from cockpit.core.errors import CockpitError, Stale
+from cockpit.core.errors import CockpitError, Stale, find_machine_fault
 from cockpit.learn.decision_quality import measure_version
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.await_decision import DeadlinePassed
@@ -65,8 +65,9 @@ async def run_session(
     user every proposal gets a deadline.
 
     Raises :class:`Stale` when another live process owns the session, ``ModelError`` when the model cannot
-    be reached, and other :class:`CockpitError` with the session marked failed. Cancelling stops the
-    session within its wave, and it can be resumed.
+    be reached, and other :class:`CockpitError` with the session marked failed. A passing fault of the machine
+    (:func:`~cockpit.core.errors.find_machine_fault`) is raised with the session waiting within its
+    wave. Cancelling stops the session within its wave, and it can be resumed.
     """
     store = engine.store
     forget_offers(engine, session_id)
@@ -191,11 +192,14 @@ async def _run_waves(engine: Engine, lease: _Lease, step: _Step | None) -> Sessi
         lease.is_over = True
         return step.session
     except DeadlinePassed as error:
-        return await store.write(_mark_waiting(session_id, str(error)))
-    except CockpitError as error:
-        await store.write(_mark_failed(session_id, wave, error.code, str(error)))
-        raise
+        return await store.write(_mark_waiting(session_id, "expired", str(error)))
     except Exception as error:
+        if fault := find_machine_fault(error):
+            await store.write(_mark_waiting(session_id, "paused", fault))
+            raise
+        if isinstance(error, CockpitError):
+            await store.write(_mark_failed(session_id, wave, error.code, str(error)))
+            raise
         message = f"{type(error).__name__}: {error}"[:2000]
         await store.write(_mark_failed(session_id, wave, type(error).__name__, message))
         raise
@@ -462,9 +466,10 @@ def _stop_without_wave(tx: Tx, session_id: str) -> Session:
     return ended
 
 
-def _mark_waiting(session_id: str, message: str) -> Callable[[Tx], Session]:
-    detail = SessionWaiting(for_="expired", why=message)
-    result = {"status": "expired", "summary": message}
+def _mark_waiting(session_id: str, why_for: str, message: str) -> Callable[[Tx], Session]:
+    """Let the session wait in its wave, which resumes where it is."""
+    detail = SessionWaiting(for_=why_for, why=message)
+    result = {"status": why_for, "summary": message}
     return lambda tx: sessions.set_status(tx, session_id, "waiting", detail=detail, result=result)
 
 

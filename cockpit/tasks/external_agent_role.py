@@ -17,7 +17,7 @@ from cockpit.agents.runs.run_agent import count_runs, run_agent
 from cockpit.agents.stdio.driven_runners import ACP_PREFIX, driven_names, find_driven_runner
 from cockpit.agents.stdio.open_dialogue import ask_in_queue
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
-from cockpit.core.errors import CockpitError, Stale
+from cockpit.core.errors import CockpitError, MachineFault, Stale, find_full_disk
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
 from cockpit.loop.intake.roles import Role
@@ -99,8 +99,8 @@ async def run_role_with_agent(
 ) -> None:
     """Run the role's session with an external agent until the session is completed.
 
-    Raises :class:`RunnerCrashed`, ``RunnerMissing`` when the agent's program cannot be started,
-    ``Stale``, ``WorktreeError`` when the agent left its branch, and the errors of
+    Raises :class:`RunnerCrashed`, ``MachineFault``, ``RunnerMissing`` when the agent's program cannot be
+    started, ``Stale``, ``WorktreeError`` when the agent left its branch, and the errors of
     :func:`~cockpit.agents.runs.run_agent.run_agent`.
     """
     root, role = Path(worktree.path), assignment.role
@@ -151,6 +151,8 @@ async def run_role_with_agent(
     if "hooks" in placeholders_in(runner):
         await wait_for_hook_events(context.store, assignment.task.task_id)
     await _check_branch(worktree, root)
+    if crash and (fault := find_full_disk(crash, root)):
+        raise MachineFault(f"The agent broke off: {fault}. Make room, then resume.")
     if crash:
         raise RunnerCrashed(crash)
 

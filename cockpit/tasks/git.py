@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders, read_commit
 from cockpit.access.run_program import Finished, run_git
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import CockpitError, MachineFault, read_machine_fault
 from cockpit.core.project_paths import ProjectPaths
 
 _QUIET = (
@@ -67,13 +67,23 @@ def worktrees_folder(place: ProjectPaths) -> Path:
 
 
 async def try_git(cwd: Path, *args: str, stdin: bytes | None = None) -> Finished:
-    """Run ``git ARGS`` in ``cwd``, with an identity of cockpit where the user has none."""
+    """Run ``git ARGS`` in ``cwd``, with an identity of cockpit where the user has none.
+
+    Raises :class:`MachineFault` where the machine had no room for it.
+    """
     ended = await run_git(*_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin)
     if not ended.ok and any(words in ended.error_text for words in _NO_IDENTITY):
-        return await run_git(
+        ended = await run_git(
             *_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, stdin=stdin, env=_FALLBACK_IDENTITY
         )
+    _refuse_fault(ended, args)
     return ended
+
+
+def _refuse_fault(ended: Finished, args: Sequence[str]) -> None:
+    """Raise :class:`MachineFault` where git failed by the machine: its answer says nothing then."""
+    if not ended.ok and read_machine_fault(ended.error_text):
+        raise MachineFault(f"git {_verb(args)} failed: {ended.reason}. Make room, then resume.")
 
 
 async def git(cwd: Path, *args: str, stdin: bytes | None = None) -> str:
@@ -92,6 +102,7 @@ async def shared_git(cwd: Path, *args: str) -> str:
     ended = await run_git(
         *_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, env={"GIT_PROTOCOL_FROM_USER": "1"}
     )
+    _refuse_fault(ended, args)
     if not ended.ok:
         raise WorktreeError(f"git {_verb(args)} failed: {ended.reason}")
     return ended.text
@@ -330,8 +341,9 @@ def printable(message: str) -> str:
 async def discard_changes(cwd: Path) -> None:
     """Let the tree be what its last commit says; what git ignores stays."""
     if await uncommitted_files(cwd):
-        await git(cwd, "reset", "--quiet", "--hard")
+        # In this order: on a full disk git has room to write only once something is removed.
         await git(cwd, "clean", "--quiet", "--force", "-d")
+        await git(cwd, "reset", "--quiet", "--hard")
 
 
 async def restore_files(cwd: Path, commit: str, paths: Sequence[str]) -> None:

@@ -37,7 +37,7 @@ from cockpit.store.sessions.sessions import Session
 from cockpit.tasks.change_for_review import read_change
 from cockpit.tasks.external_agent_role import began_session, find_runner, run_role_with_agent
 from cockpit.tasks.git import WorktreeError, changed_files
-from cockpit.tasks.model_outage import NOT_OFFLINE
+from cockpit.tasks.outage import NOT_OFFLINE
 from cockpit.tasks.role_result import RoleResult, count_tools, select_standing_refusals
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files

@@ -22,7 +22,7 @@ from cockpit.agents.runs.agent_command_line import RunnerError
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import user_decision
 from cockpit.backlog.validation import BacklogInvalid
-from cockpit.core.errors import CockpitError, Stale
+from cockpit.core.errors import CockpitError, MachineFault, Stale
 from cockpit.learn.resume_line import one_line
 from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.loop.planner.estimate_run import (
@@ -55,7 +55,7 @@ from cockpit.tasks.git import (
     discard_changes,
 )
 from cockpit.tasks.merging import MergeResult, merge_task
-from cockpit.tasks.model_outage import outage_reason
+from cockpit.tasks.outage import describe_outage, outage_reason
 from cockpit.tasks.prepare_worktree import prepare_worktree
 from cockpit.tasks.role_result import RoleResult
 from cockpit.tasks.role_session import TaskRuntime, run_role
@@ -87,8 +87,8 @@ _FAILURE_TYPES = {"spec_review": "spec", "quality_review": "quality"}
 async def run_task(context: TaskContext, task_id: str) -> TaskOutcome:
     """Run the task, or resume it where it was left.
 
-    Cancelled, it stops within its step and resumes there later. Raises ``NotFound`` for an unknown task,
-    and the store's errors.
+    Cancelled, or in an outage, it stops within its step and resumes there later. Raises ``NotFound`` for an
+    unknown task, and the store's errors.
     """
     store = context.store
 
@@ -106,6 +106,11 @@ async def run_task(context: TaskContext, task_id: str) -> TaskOutcome:
     runtime = TaskRuntime(context)
     try:
         end = await _TaskRun(context, runtime, full_id).run()
+    except Exception as error:
+        reason = outage_reason(error, context.place.home)
+        if not reason:
+            raise
+        end = _RunEnd("interrupted", describe_outage(error, context.place.home), reason=reason)
     finally:
         await runtime.close()
     tokens, cost, share = store.read_now(read_usage)
@@ -203,8 +208,8 @@ class _TaskRun:
             except Stale as error:
                 return _RunEnd("interrupted", str(error), reason="elsewhere")
             except CockpitError as error:
-                if reason := outage_reason(error):
-                    return _RunEnd("interrupted", str(error), reason=reason)
+                if outage_reason(error, self._context.place.home):
+                    raise
                 if not await self._give_up_step(step, error):
                     return _RunEnd("interrupted", str(error), reason=error.code)
 
@@ -352,9 +357,16 @@ class _TaskRun:
         if not self._is_committed:  # the step before was another process's
             await self._commit(worktree, "uncommitted work before the tests")
         self._is_committed = False
-        test_run = await run_tests(
-            runtime.engine.ground, context.place.home, context.work.test_command, context.approve
-        )
+        try:
+            test_run = await run_tests(
+                runtime.engine.ground,
+                context.place.home,
+                context.work.test_command,
+                context.approve,
+            )
+        except MachineFault:
+            await discard_changes(Path(worktree.path))  # it may be what filled the disk
+            raise
         if test_run.argv:
             await discard_changes(Path(worktree.path))
 

@@ -17,9 +17,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.act.adapters.run_command import CommandAdapter
+from cockpit.act.adapters.run_command import MACHINE, CommandAdapter
 from cockpit.act.command_line import split_command
 from cockpit.act.workspace import Workspace
+from cockpit.core.errors import MachineFault
 from cockpit.core.failure_lines import clip_start
 from cockpit.learn.test_output import read_tests
 
@@ -76,8 +77,8 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
     virtual environment is used; ``command`` is the configured one.
 
     Without a sandbox they run only under the policy ``all``: they are the repository's own code, and
-    a user has to allow it. Raises ``CommandRefused`` for an invalid command, and
-    ``ProgramMissing``.
+    a user has to allow it. Raises ``CommandRefused`` for an invalid command, ``ProgramMissing``, and
+    ``MachineFault``.
     """
     ground = replace(ground, environment=_environment(ground, home))
     argv = (
@@ -98,6 +99,8 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
     payload = {"argv": argv, "timeout_s": TIMEOUT_S, "sandboxed": ground.sandbox.works}
     ended = await CommandAdapter().perform(payload, "", ground)
     detail = ended.detail
+    if fault := detail.get(MACHINE):
+        raise MachineFault(f"The tests could not run: {fault}. Make room, then resume.")
     output = "\n".join(str(detail[name]) for name in ("stdout", "stderr") if detail.get(name))
     code = detail.get("exit_code")
     read = read_tests(argv, output, code if isinstance(code, int) else None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +15,11 @@ from examples import examples
 
 from cockpit.act.adapters import Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
+from cockpit.act.adapters.run_command import MACHINE
 from cockpit.act.dispatch_actions import Dispatcher, settle
 from cockpit.act.live_output import read_live_output
 from cockpit.act.workspace import Workspace
-from cockpit.core.errors import CockpitError, IllegalTransition
+from cockpit.core.errors import CockpitError, IllegalTransition, MachineFault, find_full_disk
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
 
@@ -246,3 +249,35 @@ async def test_output_is_there_while_a_command_runs_masked_and_gone_afterwards(
     assert read_live_output(store.path, action.action_id) is None
     (receipt,) = store.read_now(lambda c: outbox.select_receipts(c, done.action_id))
     assert "half whole" in receipt.detail["stdout"]
+
+
+@pytest.mark.parametrize(
+    ("met", "probes"),
+    [
+        (failed("machine", "no room."), ()),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), ("not_done",)),
+        (MachineFault("No processes."), ("not_done",)),
+    ],
+)
+async def test_what_the_machine_had_no_room_for_stays_queued(
+    store: Store, ids: Ids, ground: Workspace, met: Outcome | Exception, probes: tuple[Found, ...]
+) -> None:
+    adapter = Scripted(met, succeeded("Done."), probes=probes)
+    action = queue(store, ids, "run", {"argv": ["x"]})
+    dispatcher = Dispatcher(store, ground, {"run": adapter})
+    with pytest.raises(MachineFault, match="Make room"):
+        await dispatcher.run_wave(ids[1])
+    assert now(store, action).phase == "queued"
+    (ended,) = await dispatcher.run_wave(ids[1])
+    assert (ended.phase, adapter.performed) == ("confirmed", 2)
+
+
+async def test_a_command_that_met_a_full_disk_is_not_run_again(store, ids, ground, dispatcher):
+    words = "No space left on device"
+    shown = await show(ground, "run", argv=["sh", "-c", f"echo {words} >&2; exit 1"], reason="r")
+    action = queue(store, ids, "run", shown.payload)
+    await dispatcher.run_wave(ids[1])
+    (receipt,) = store.read_now(lambda c: outbox.select_receipts(c, action.action_id))
+    assert MACHINE not in receipt.detail, "the disk has room: these are words alone"
+    assert find_full_disk(words, Path("/proc")), "a file system without room"
+    assert not find_full_disk("other words", Path("/proc"))

@@ -8,6 +8,7 @@ import pytest
 from examples import examples
 from loopback.protocols import PROTOCOLS
 from loopback.replies import Say, Silence, Use
+from msgspec.structs import replace
 from prompts import PLAIN, text_in
 
 from cockpit.decide.choose_model import ModelSettings
@@ -96,6 +97,56 @@ async def test_silence_in_the_middle_keeps_what_came(talk: Talk) -> None:
     assert text_in(events).startswith("One")
     assert isinstance(events[-1], Done)
     assert events[-1].stop == "cut"
+
+
+@pytest.mark.parametrize("after", [0, 6])
+async def test_what_keeps_a_connection_alive_is_no_answer(talk: Talk, after: int) -> None:
+    held = Say(HELD.text, hold_after=after, chatty=True)
+    talk.server.play([held, Say("Words.")])
+    events = await talk.say(PLAIN, ModelSettings(timeout_s=0.5))
+    if after:
+        assert text_in(events).startswith("One")
+        assert isinstance(events[-1], Done)
+        assert (events[-1].stop, "no content for 0.5 s" in events[-1].reason) == ("cut", True)
+    else:
+        assert isinstance(events[0], Retrying)
+        assert "no content for 0.5 s" in events[0].reason
+        assert text_in(events) == "Words."
+
+
+ENDLESS = 5
+"""In each protocol the event before this one is a delta of text."""
+
+
+async def test_an_answer_without_an_end_is_cut_at_its_bound_and_counted(talk: Talk) -> None:
+    talk.server.play([Say("One two three four five six.", repeat_after=ENDLESS, input_tokens=1000)])
+    prompt = replace(PLAIN, max_output_tokens=100)
+    events = await talk.say(prompt)
+    done = events[-1]
+    assert isinstance(done, Done)
+    assert done.stop == "cut"
+    assert "more than 1,000 characters" in done.reason
+    assert 900 < len(text_in(events)) <= 1_000
+    assert done.usage.output_tokens >= 225, "the provider did not say how many"
+
+
+async def test_a_stream_of_nothing_without_an_end_is_an_error(talk: Talk) -> None:
+    """The first event says who speaks, and comes again and again."""
+    talk.server.play([Say("Words.", repeat_after=1)])
+    with pytest.raises(ModelError) as caught:
+        await talk.say(replace(PLAIN, max_output_tokens=20), ModelSettings(max_retries=0))
+    assert caught.value.code == "endless_answer"
+
+
+@pytest.mark.parametrize("wrong", [2**70, 10**15, -5])
+async def test_numbers_that_cannot_be_are_not_counted(talk: Talk, wrong: int) -> None:
+    talk.server.play([Say("One two three.", output_tokens=wrong)])
+    done = (await talk.say(PLAIN))[-1]
+    assert isinstance(done, Done)
+    assert (done.stop, done.usage.output_tokens) == ("end", 3)
+    if wrong > 0:  # the SDK drops negative ones by itself, and all others with them
+        assert done.usage.doubt.startswith("The provider reported impossible numbers of tokens (")
+        assert str(wrong)[:10] in done.usage.doubt
 
 
 @pytest.mark.parametrize("when", ["before the first byte", "while it speaks"])

@@ -155,6 +155,8 @@ def test_codex_repeats_totals_and_strange_lines_count_nothing() -> None:
         "[]",
         '{"message": 3}',
         '{"message": {"usage": {"input_tokens": "x"}}}',
+        f'{{"message": {{"id": "m", "usage": {{"input_tokens": {2**70}, "output_tokens": -3}}}}}}',
+        f'{{"message": {{"id": "m", "usage": {{"cache_read_input_tokens": {10**15}}}}}}}',
     ):
         assert read_claude_lines([strange]).usage.tokens == 0
         assert read_codex_lines([strange], "nonsense").usage.tokens == 0

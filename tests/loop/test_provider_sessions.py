@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,11 +120,12 @@ def test_a_session_that_the_provider_fails_can_resume(provided):
         "I would rather not.": Say(refusal="I would rather not."),
     }
     for reason, reply in replies.items():
-        provided.server.play([reply])
+        provided.server.play([reply] * (1 if reply.text or reply.refusal else 3))
         document = provided.run(*words, expect=1)
         assert document["status"] == "failed"
         assert reason in provided.said
-    assert document["usage"]["output_tokens"] == 34 * len(replies)
+    # An empty answer was asked for three times, and each one counts.
+    assert document["usage"]["output_tokens"] == 34 * (len(replies) + 2)
     provided.server.play(STORY)
     assert provided.done(provided.run(*words))
 
@@ -181,14 +183,19 @@ BROKEN = Say(
 
 @pytest.mark.parametrize("provided", ["anthropic"], indirect=True)
 def test_a_provider_in_trouble_is_waited_for_told_and_answered(provided):
-    """A rate limit, a lost connection, a stream that breaks, and calls that cannot be read."""
+    """A rate limit, a lost connection, an empty answer, a stream that breaks, calls that cannot be read, and
+    a number of tokens that no call has."""
     busy = Refuse(429, "slow down", retry_after="0")
     cut = Say("I begin with a word about what I am going to do here", cut_after=6)
-    document = provided.fix(busy, ASK, Drop(), cut, BROKEN, ACT, FINISH)
+    wrong = replace(ACT, output_tokens=2**70)
+    document = provided.fix(busy, ASK, Drop(), Say(""), cut, BROKEN, wrong, FINISH)
     assert provided.done(document)
     assert len(document["waves"]) == 5
     actions = provided.actions()
-    assert actions.count("model.retried") == 2
+    assert actions.count("model.retried") == 3
+    assert document["usage"]["input_tokens"] + document["usage"]["output_tokens"] < 20_000
+    story = provided.project.run("sessions", "show").stdout
+    assert story.count("The provider reported impossible numbers of tokens (") == 1
     assert actions.count("model.malformed_call") == 3
     sent = [provided.sent(place) for place in range(len(provided.server.requests))]
     assert any("cut off by the connection" in each for each in sent)

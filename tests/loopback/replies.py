@@ -40,7 +40,8 @@ class Say:
     ``stop``: None picks the fitting reason, ``length`` is the token limit, ``filter`` the content
     filter. ``input_tokens`` includes ``cached_tokens``. ``cut_after``: the connection breaks after
     so many events of the stream. ``end_after``: the body ends there in good order, but the answer
-    does not. ``hold_after``: silence there, until the client hangs up. ``fail_after``: an error
+    does not. ``hold_after``: silence there, until the client hangs up; with ``chatty``, comments that keep
+    the connection alive. ``repeat_after``: the event before comes again and again. ``fail_after``: an error
     event stands there, of type ``fail_type``.
     """
 
@@ -56,6 +57,8 @@ class Say:
     cut_after: int | None = None
     end_after: int | None = None
     hold_after: int | None = None
+    chatty: bool = False
+    repeat_after: int | None = None
     fail_after: int | None = None
     fail_type: str = "overloaded_error"
 

@@ -144,8 +144,15 @@ class Loopback:
                 return
             if number == say.hold_after:
                 await writer.drain()
+                while say.chatty:
+                    _chunk(writer, b": keep-alive\n\n")
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
                 await self._hold(reader)
                 return
+            while number == say.repeat_after:
+                _chunk(writer, encoded(events[number - 1]))
+                await writer.drain()
             if number == say.fail_after:
                 _chunk(writer, encoded(stream_error(request.path, say.fail_type)))
                 break

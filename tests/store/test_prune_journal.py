@@ -129,6 +129,28 @@ def test_after_any_pruning_the_journal_verifies_and_tampering_is_found(
             assert store.write_now(lambda tx: find_tampering(tx, "DELETE FROM journal_anchor"))
 
 
+def test_a_clock_that_was_ahead_once_stops_no_pruning(tmp_path: Path) -> None:
+    clock = FixedClock()
+    began = clock.now()
+    with open_store(tmp_path, clock=clock) as store:
+        write_rows(store, clock, [(0, 0)] * 4)
+        clock.advance(3600 * 24 * 400)
+        write_rows(store, clock, [(0, 0)] * 2)
+        clock.advance(-3600 * 24 * 400)
+        write_rows(store, clock, [(0, 0)] * 4)
+        old = clock.now()
+        clock.advance(3600)
+        write_rows(store, clock, [(0, 0)] * 2)
+        before = store.read_now(lambda c: c.execute("SELECT count(*) FROM journal").fetchone())[0]
+        cut = prune_before(store, old)
+        assert cut.rows >= 10 and cut.ahead, "sessions of the time ahead stay"
+        assert store.read_now(verify_chain.verify).ok
+        clock.advance(-3600 * 48)
+        behind = prune_before(store, began)
+        assert not behind.rows, "where it is this clock that is behind, nothing recent goes"
+        assert before > cut.rows
+
+
 def archived(folder: Path) -> list[dict[str, object]]:
     """The rows of all archives of the journal in ``folder``, oldest first."""
     rows = []

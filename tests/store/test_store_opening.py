@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 from contextlib import closing
@@ -15,13 +16,26 @@ from store.store_world import begin, open_store, python, race
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import StoreCorrupt, StoreError, StoreTooNew, StoreUnwritable
 from cockpit.store.db import migrate
-from cockpit.store.db.connection import connect
+from cockpit.store.db.connection import WritingConnection, connect
 from cockpit.store.db.database import Store
 from cockpit.store.db.migrate import KEPT_BACKUPS, Migration
+from cockpit.store.db.read_unwritable import read_unwritable
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 
 pytestmark = pytest.mark.slow
+
+
+class Failing(WritingConnection):
+    """A connection whose disk fails at the first statement; ``code`` and ``words`` are SQLite's."""
+
+    code, words = sqlite3.SQLITE_CORRUPT, "database disk image is malformed"
+
+    def execute(self, *arguments: object) -> sqlite3.Cursor:
+        error = sqlite3.DatabaseError(type(self).words)
+        error.sqlite_errorcode = type(self).code
+        raise error
+
 
 EXTRA = Migration("9000_more", "CREATE TABLE more(a);\n", "c" * 64)
 
@@ -248,3 +262,42 @@ def test_any_name_of_a_folder(tmp_path: Path, name: str) -> None:
         store.write_now(begin)
         assert store.read_now(verify_chain.verify).ok
     assert (folder / "cockpit.db").stat().st_size > 0
+
+
+def test_a_disk_that_fails_for_a_moment_damages_nothing(tmp_path: Path) -> None:
+    open_store(tmp_path).close()
+    path = tmp_path / "cockpit.db"
+    with pytest.raises(StoreUnwritable, match="it is whole, and nothing was changed"):
+        Store.open(path, factory=Failing)
+
+    class Unread(Failing):
+        code, words = sqlite3.SQLITE_IOERR_READ, "disk I/O error"
+
+    with pytest.raises(StoreUnwritable, match="could not be read: disk I/O error"):
+        Store.open(path, factory=Unread)
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096)
+    with pytest.raises(StoreCorrupt, match="is damaged"):
+        Store.open(path, factory=Failing)
+
+
+def test_a_store_that_may_not_be_written_is_read_as_it_is(tmp_path: Path) -> None:
+    """With a log, as a process that was killed leaves one, and without."""
+    store = open_store(tmp_path)
+    store.write_now(begin)
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for name in ("cockpit.db", "cockpit.db-wal"):
+        shutil.copyfile(tmp_path / name, killed / name)
+    store.close()
+    for folder in (tmp_path, killed):
+        files = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
+        path = folder / "cockpit.db"
+        rows = read_unwritable(
+            path, lambda c: c.execute("SELECT count(*) FROM sessions").fetchone()
+        )
+        assert rows == (1,)
+        after = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
+        assert after == files
+    assert (killed / "cockpit.db-wal").stat().st_size

@@ -301,10 +301,10 @@ async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
 
 async def test_a_model_that_cannot_be_had_is_no_fault_of_the_task(world: World) -> None:
     task_id = world.task()
-    for code in ("network", "auth", "network", "auth"):
+    for code, words in (("network", "no model for now"), ("auth", "no model")) * 2:
         scenario = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
         ended = await world.do(scenario, task_id)
-        assert (ended.status, ended.reason) == ("interrupted", f"no model: {code}")
+        assert (ended.status, ended.reason) == ("interrupted", f"{words}: {code}")
     assert (await world.do(AT_ONCE, task_id)).status == "done"
 
 

@@ -1,7 +1,7 @@
 """The interface of an adapter, and the outcome of an attempt.
 
-Failures are transient (retry), permanent, conflicts (the project changed since the preview), or refused: the
-reading sandbox did not let a command do what it tried.
+Failures are transient (retry), permanent, conflicts (the project changed since the preview), refused (the
+reading sandbox did not let a command do what it tried), or of the machine: it was short of something.
 See ``docs/reference/actions.md``.
 """
 
@@ -18,7 +18,7 @@ from cockpit.core.failure_lines import clip_start
 from cockpit.core.secrets import mask
 
 Found = Literal["done", "not_done", "unknown"]
-Failure = Literal["transient", "permanent", "conflict", "refused"]
+Failure = Literal["transient", "permanent", "conflict", "refused", "machine"]
 
 TAIL = 8_000
 """Characters of a program's output that a receipt keeps from its end, beside lines that say what failed."""
@@ -30,8 +30,8 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 class Outcome(Struct, frozen=True):
     """The result of one attempt.
 
-    ``failure`` is None for a success. A transient failure is retried; ``maybe`` says that its effect may
-    have happened. ``detail`` has JSON values for the receipt.
+    ``failure`` is None for a success. A transient failure is retried, one of the machine pauses the session;
+    ``maybe`` says that its effect may have happened. ``detail`` has JSON values for the receipt.
     """
 
     status: Literal["success", "failure", "timeout"]

@@ -17,6 +17,7 @@ from cockpit.act.pinned_files import PinnedFile, describe_change
 from cockpit.act.sandbox.git_view import ViewRefused, run_in_view
 from cockpit.act.text_edits import digest_now
 from cockpit.act.workspace import Workspace
+from cockpit.core.errors import read_machine_fault
 from cockpit.core.read_record import convert
 
 TRAILER = "Cockpit-Key"
@@ -181,6 +182,8 @@ async def _outcome(
         )
     error = finished.error_text
     if not finished.ok:
+        if read_machine_fault(error):
+            return failed("machine", f"git commit failed: {finished.reason}.", maybe=True, **output)
         if "index.lock" in error or "cannot lock ref" in error:
             return failed("transient", "Another git has locked the repository.", **output)
         if any(words in error for words in _IDENTITY):

@@ -6,11 +6,13 @@ import asyncio
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.access.run_program import Finished
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.named_scripts import digest_tree, why_changed
 from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
@@ -20,10 +22,13 @@ from cockpit.act.sandbox.reading_sandbox import MAX_OUTPUT as MAX_READ
 from cockpit.act.sandbox.reading_sandbox import find_refusal, run_reading, why_no_reading
 from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
 from cockpit.act.workspace import Workspace
+from cockpit.core.errors import find_full_disk, read_machine_fault
 from cockpit.core.read_record import convert
 
 READING = "reading"
 """In a receipt: the command ran in the reading sandbox, and its output is a read."""
+MACHINE = "machine"
+"""In a receipt: the fault of the machine that the command met. It is not run again by itself."""
 MAX_OUTPUT = 4 * 1024 * 1024
 """A command whose output passes this many bytes is ended."""
 
@@ -89,7 +94,7 @@ class CommandAdapter:
                 max_bytes=MAX_OUTPUT,
                 on_output=ground.on_output,
             )
-            outcome = await asyncio.to_thread(_outcome, argv, request.timeout_s, ended)
+            outcome = await asyncio.to_thread(_outcome, argv, request.timeout_s, ended, ground.root)
             return replace(outcome, summary=f"{outcome.summary} It ran without a sandbox.")
         before = await asyncio.to_thread(mark_repository, ground.root)
         left: tuple[str, ...] = ()
@@ -119,7 +124,9 @@ class CommandAdapter:
             return failed("permanent", f"{shlex.join(argv)[:80]}: {error}", argv=list(argv))
         finally:
             planted = await asyncio.to_thread(set_aside_planted, ground.root, before)
-        return await asyncio.to_thread(_outcome, argv, request.timeout_s, ended, planted, left)
+        return await asyncio.to_thread(
+            _outcome, argv, request.timeout_s, ended, ground.root, planted, left
+        )
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Return unknown; in the reading sandbox there is no effect, and it may run again."""
@@ -154,7 +161,7 @@ async def _read(request: _Payload, ground: Workspace) -> Outcome:
             refused=refused,
         )
     outcome = await asyncio.to_thread(
-        _outcome, request.argv, request.timeout_s, ended, most=MAX_READ
+        _outcome, request.argv, request.timeout_s, ended, ground.root, most=MAX_READ
     )
     return replace(outcome, detail={**outcome.detail, "sandbox": READING})
 
@@ -163,6 +170,7 @@ def _outcome(
     argv: tuple[str, ...],
     timeout_s: int,
     ended: ConfinedRun,
+    root: Path,
     planted: tuple[str, ...] = (),
     left: tuple[str, ...] = (),
     *,
@@ -181,6 +189,8 @@ def _outcome(
     }
     if tests:
         detail["tests"] = tests
+    if finished.code and (fault := _find_fault(finished, root)):
+        detail[MACHINE] = fault
     if planted:
         detail["set_aside"] = list(planted)
         return failed(
@@ -209,6 +219,14 @@ def _outcome(
     number = finished.code - 128 if finished.code > 128 else -finished.code
     how = f"exit {finished.code}" + (f" (signal {number})" if 0 < number < 65 else "")
     return failed("permanent", f"{short}: {how}{counts}.", **detail)
+
+
+def _find_fault(finished: Finished, root: Path) -> str:
+    """Return the fault of the machine that a command met: a full disk, or no room for its sandbox."""
+    errors = finished.error_text
+    if errors.startswith("bwrap: ") and (fault := read_machine_fault(errors)):
+        return fault
+    return find_full_disk(f"{finished.text[-100_000:]}\n{errors[-100_000:]}", root)
 
 
 def test_counts(output: str) -> dict[str, int]:

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
-from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded
+from cockpit.act.adapters.adapter import Failure, Found, Outcome, failed, succeeded
 from cockpit.act.text_edits import (
     ActionRefused,
     bytes_digest,
@@ -28,6 +28,7 @@ from cockpit.act.text_edits import (
     replace_text,
 )
 from cockpit.act.workspace import Workspace
+from cockpit.core.errors import find_machine_fault
 from cockpit.core.project_paths import OWN_FOLDER, ignore_generated_files
 from cockpit.core.read_record import convert
 from cockpit.core.text import pluralize
@@ -106,7 +107,8 @@ def _perform(request: _Payload, key: str, confined: Confined) -> Outcome:
     except OSError as error:
         if digest_now(confined, path) != request.after_sha256:
             words = f"{path} cannot be written: {error.strerror or error}."
-            return failed("permanent", words, path=path)
+            kind: Failure = "machine" if find_machine_fault(error) else "permanent"
+            return failed(kind, words, path=path)
         # It has its new content: what failed came after that.
         with contextlib.suppress(OSError):
             _discard_leftover(confined, path, key)

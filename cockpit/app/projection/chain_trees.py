@@ -15,6 +15,7 @@ from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.retry_delays import describe_retry, seconds_until
+from cockpit.tasks.outage import is_passing
 from widgets.text.numerals import money, tokens
 from widgets.work.chain_tree_views import (
     ChainRowView,
@@ -108,7 +109,7 @@ class Trees(Struct):
         elif chain.status == "draining":
             state = "stopping" if chain.now else "draining"
         elif chain.status == "stopped":
-            state = "stopped"
+            state = chain.reason if is_passing(chain.reason) else "stopped"
         elif is_unfinished:
             state, words = left_undone(progress), []
         return ChainView(

@@ -143,8 +143,8 @@ class SessionState(Struct):
                 self.title = _changed(detail.title, self.title)
             case sessions.SessionWaiting():
                 self.status = "waiting"
-                if detail.for_ == "expired":
-                    self.status, self.summary = "expired", detail.why or ""
+                if detail.for_ in ("expired", "paused"):
+                    self.status, self.summary = detail.for_, detail.why or ""
             case sessions.SessionRunning() | sessions.SessionResumed():
                 self.status = "running"
             case sessions.SessionCompleted():

@@ -71,6 +71,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.export_rows import verify_continuation
 from cockpit.tasks.finish_task import SetAside, raise_if_set_aside
 from cockpit.tasks.git import WorktreeError, commit_of, shared_git
+from cockpit.tasks.outage import is_outage
 from cockpit.tasks.prepare_worktree import prepare_chain_branch
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
@@ -83,6 +84,8 @@ LOOK_S = 0.25
 """Seconds between two looks at results that another process received."""
 _BY = "engine"
 _STOP = DecisionMessage("", "", "stop")
+_PAUSED = ("drained", "elsewhere", SetAside.code)
+"""Reasons of a run that a worker paused, and that goes back into the queue at once."""
 
 
 @asynccontextmanager
@@ -300,10 +303,12 @@ class Coordinator:
             except ResultRefused as error:
                 status, words = "failed", str(error)
         await self._store.write(lambda tx: remote_runs.give_back(tx, task_id, run))
-        ended = "interrupted" if status == "interrupted" else "failed"
+        reason = str(remote.result.get("reason", ""))
+        # A step that broke off there was counted in a store that is gone: it counts and waits here.
+        paused = status == "interrupted" and (is_outage(reason) or reason in _PAUSED)
+        ended = "interrupted" if paused else "failed"
         return TaskOutcome(
-            task_id, ended, words, remote.tokens, 0.0, remote.cost_usd or 0.0,
-            reason=str(remote.result.get("reason", "")) or ended,
+            task_id, ended, words, remote.tokens, 0.0, remote.cost_usd or 0.0, reason=reason or ended
         )  # fmt: skip
 
     def _load(self, remote: RemoteRun) -> RemoteRun:

@@ -36,6 +36,7 @@ from cockpit.chains.remote.message_types import (
 )
 from cockpit.chains.remote.remote_run import RunNotBegun, RunPlace, do_run
 from cockpit.core.clock import Clock
+from cockpit.core.errors import find_machine_fault
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.tasks.git import shared_git
 from cockpit.tasks.task_context import WorkSettings
@@ -169,6 +170,8 @@ class RemoteWorker:
         except RunNotBegun:
             raise
         except Exception as error:  # whatever a run holds, it ends that run and not the worker
+            if fault := find_machine_fault(error):
+                raise RunNotBegun(f"This machine has no room: {fault}") from error
             summary = (str(error) or type(error).__name__)[:2_000]
             return RunResult(
                 task_id=run.task_id, run=run.run, fence=fence, worker=self._setup.name,

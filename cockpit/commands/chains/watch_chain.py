@@ -207,6 +207,7 @@ async def _supervise_and_print(
     from cockpit.chains.progress_lines import describe_status
     from cockpit.chains.report.chain_report import write_report_if_set
     from cockpit.chains.supervisor import Supervision, supervise
+    from cockpit.tasks.outage import is_passing
 
     chain_id = chain.chain_id
     printer = ChainPrinter(store, place, settings, chain_id, after, quiet=as_json)
@@ -240,7 +241,7 @@ async def _supervise_and_print(
     status = describe_status(ended.status, ended.reason)
     await printer.notify(f"{chain_id} {status}", ended.reason or ended.scope)
     _print_end(store, ended, as_json)
-    return _CODES[ended.status]
+    return Exit.WAITING if is_passing(ended.reason) else _CODES[ended.status]
 
 
 def _print_end(store: Store, ended: Chain, as_json: bool) -> None:

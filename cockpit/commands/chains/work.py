@@ -216,7 +216,7 @@ def _estimate(options: Mapping[str, Any]) -> Exit:
     flags = {"[approval] policy": options["approve"], "[model] name": options["model"]}
     settings = load_project_settings(place, flags)
     if not options["no_sandbox"]:
-        asyncio.run(require_reading_sandbox(settings))
+        asyncio.run(require_reading_sandbox(settings, settings.runtime.policy))
     estimated = estimate_scope(
         place,
         settings.runtime,

@@ -44,6 +44,7 @@ def work_on_task(
     command resumes the task either way. Specified in ``docs/reference/roles.md``.
     """
     from cockpit.tasks.finish_task import SetAside
+    from cockpit.tasks.outage import is_passing
     from cockpit.tasks.worktree import branch_prefix
 
     place = require_repository()
@@ -77,6 +78,8 @@ def work_on_task(
     codes = {"done": Exit.DONE, "blocked": Exit.REFUSED, "interrupted": Exit.INTERRUPTED}
     if outcome.reason == SetAside.code:
         return Exit.REFUSED
+    if outcome.status == "interrupted" and is_passing(outcome.reason):
+        return Exit.WAITING
     stopped = outcome.status == "interrupted" and outcome.reason != "drained"
     return Exit.FAILED if stopped else codes[outcome.status]
 
@@ -180,7 +183,7 @@ def _check_model(settings: Settings, runner: str | None) -> None:
     """Raise ``WrongUse`` where only the offline rules are available, which cannot work as roles."""
     from cockpit.decide.choose_model import OFFLINE, model_named
     from cockpit.tasks.external_agent_role import find_runner
-    from cockpit.tasks.model_outage import NOT_OFFLINE
+    from cockpit.tasks.outage import NOT_OFFLINE
 
     if find_runner(settings.runtime, runner) is not None:
         return

@@ -150,6 +150,11 @@ class Pruned(Struct, frozen=True):
         if (cut := self.journal) is not None:
             lines.append(f"journal: {pluralize(cut.rows, 'row')} {verb}")
             lines += [f"archive: {cut.archive}"] if cut.archive else []
+            if cut.ahead:
+                lines.append(
+                    f"{pluralize(cut.ahead, 'record')} left that a clock dated after now; check the time of"
+                    " this machine. They are deleted with the rows around them, or once that time has come."
+                )
         if (remote := self.remote) is not None and remote.runs:
             journals = f"{pluralize(remote.runs, 'journal')} of workers of other machines"
             lines.append(f"{journals}: {pluralize(remote.rows, 'row')} {verb}")

@@ -274,11 +274,17 @@ def replay(ctx: click.Context, /, session: str) -> None:
     ctx.exit(open_replay(session_id))
 
 
+def _end_of(session: Session) -> str:
+    """Return how a completed session ended; empty for others."""
+    return str(session.result.get("status", "")) if session.status == "completed" else ""
+
+
 def _record(session: Session, state: str) -> dict[str, Any]:
     return {
         "session_id": session.session_id,
         "state": state,
         "status": session.status,
+        "end": _end_of(session),
         "task_type": session.task_type,
         "title": session.title,
         "model": session.model,

@@ -78,13 +78,13 @@ def _visible_commands(group: click.Command, path: str) -> Iterator[tuple[str, cl
 
 
 def _usage(path: str, command: click.Command) -> list[str]:
-    context = click.Context(command, info_name=path)
+    context = click.Context(command, info_name=path, **command.context_settings)
     pieces = " ".join(command.collect_usage_pieces(context))
     return [f"\\fB{_text(path)}\\fR {_text(pieces)}".rstrip()]
 
 
 def _options(command: click.Command) -> list[str]:
-    context = click.Context(command)
+    context = click.Context(command, **command.context_settings)
     help_option = command.get_help_option(context)
     lines = []
     for option in command.get_params(context):

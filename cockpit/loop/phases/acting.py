@@ -12,13 +12,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cockpit.act.adapters.run_command import MACHINE
 from cockpit.act.guards.action_guard import ActionGuard, GuardState, first_refusal
 from cockpit.act.guards.guard_registry import standard_guards
 from cockpit.act.preview import ActionPreview
 from cockpit.act.protected_tests import TestsGuard
 from cockpit.act.tool_payloads import ProposeTool
 from cockpit.core.canonical_json import canonical_json, digest
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import CockpitError, MachineFault
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import (
@@ -158,6 +159,8 @@ async def _run_action(
     if ended.phase == "uncertain":
         await settle_uncertain_action(context, ended)
         ended = context.store.read_now(lambda connection: outbox.load(connection, action.action_id))
+    if ended.phase == "failed_terminal" != action.phase and (fault := _find_fault(context, ended)):
+        raise MachineFault(f"{action.title}: {fault}. Make room, then resume.")
     if (refused_write := find_refused_write(context, ended)) is not None:
         changing = await plan_changing(context, call, ended)
         again = {**call, "key": changing.key, "arguments": changing.payload}
@@ -169,6 +172,17 @@ async def _run_action(
         pending_writes.append(captured)
     await adopt_skill(context, ended)
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
+
+
+def _find_fault(context: WaveContext, action: OutboxAction) -> str:
+    """Return the fault of the machine that the last attempt of an action met; empty for none.
+
+    The session pauses for it once: resumed, it shows the failure to the agent.
+    """
+    receipts = context.store.read_now(
+        lambda connection: outbox.select_receipts(connection, action.action_id)
+    )
+    return str(receipts[-1].detail.get(MACHINE, "")) if receipts else ""
 
 
 async def _keep_failed(context: WaveContext, call: Mapping[str, Any], action: OutboxAction) -> bool:

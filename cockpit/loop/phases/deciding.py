@@ -10,6 +10,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, field
@@ -75,6 +76,10 @@ from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
+EMPTY_RETRIES = 2
+"""So often a call is made again whose answer was complete and empty."""
+EMPTY_WAIT_S = 0.5
+"""Seconds before the first of them; twice as many before the next."""
 MAX_CALLS = 24
 """Calls of one answer; with more, every call is answered as malformed."""
 _ACTION_TYPES = (*ACTIONS, *ADDED_ACTIONS, ADOPT)
@@ -160,47 +165,77 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
 
     ``then`` follows in the same transaction; returns what it returns.
 
-    Raises ``ModelError`` when the model cannot answer, answers with nothing, or when the provider's content
-    filter ends the answer, whose text and usage are kept. Cancelled while the model streams, it commits the
-    text so far as an interrupted answer before it raises ``CancelledError``.
+    An empty answer is asked for again. Raises ``ModelError`` when the model cannot answer, still answers with
+    nothing, or when the provider's content filter ends the answer, whose text and usage are kept. Cancelled
+    while the model streams, it commits the text so far as an interrupted answer before it raises
+    ``CancelledError``.
     """
     context = call.context
     model = _model_of(context)
     if call.packet is not None:
         context.engine.remember(context.wave.wave_id, packet=call.packet)
-    wave_id = context.wave.wave_id
-    answer_stream = AnswerStream(
-        context.store, context.session.session_id, wave_id, f"m-{wave_id}-{call.attempt}"
-    )
-    answer = _Answer()
-    started = context.store.clock.monotonic()
-    try:
-        async with aclosing(model.stream(call.prompt)) as stream:
-            async for event in stream:
-                match event:
-                    case TextDelta(text):
-                        await answer_stream.feed(text)
-                    case ToolCall():
-                        answer.calls.append(event)
-                    case Thought(blocks):
-                        answer.thinking = blocks
-                    case Retrying():
-                        await context.store.write(_journal_retry(context, model.name, event))
-                    case Done():
-                        answer.usage, answer.stop = event.usage, event.stop
-                        answer.reason = event.reason
-    except asyncio.CancelledError:
-        answer.calls, answer.stop = [], "interrupted"
-        await asyncio.shield(_commit_plan(context, answer_stream, answer, started, then))
-        raise
-    _take_calls_from_text(context, answer, answer_stream.text)
-    error = _unusable(context, model.name, answer, answer_stream.text)
-    if error is not None:
-        await context.store.write(
-            lambda tx: _store_answer(tx, context, answer_stream, answer, started)
+    wave_id, tried = context.wave.wave_id, 0
+    while True:
+        attempt = call.attempt + tried
+        answer_stream = AnswerStream(
+            context.store, context.session.session_id, wave_id, f"m-{wave_id}-{attempt}"
         )
-        raise error
-    return await _commit_plan(context, answer_stream, answer, started, then)
+        answer, started = _Answer(), context.store.clock.monotonic()
+        try:
+            await _hear(context, model, call.prompt, answer_stream, answer)
+        except asyncio.CancelledError:
+            answer.calls, answer.stop = [], "interrupted"
+            await asyncio.shield(_commit_plan(context, answer_stream, answer, started, then))
+            raise
+        _take_calls_from_text(context, answer, answer_stream.text)
+        error = _unusable(context, model.name, answer, answer_stream.text)
+        if error is None:
+            return await _commit_plan(context, answer_stream, answer, started, then)
+        retry = None
+        if error.code == "empty_answer" and answer.stop == "end" and tried < EMPTY_RETRIES:
+            retry = Retrying("the answer was empty", attempt, EMPTY_WAIT_S * 2**tried)
+        unusable = partial(_store_unusable, context, answer_stream, answer, started, retry)
+        await context.store.write(unusable)
+        if retry is None:
+            raise error
+        await context.store.clock.sleep(retry.wait_s)
+        tried += 1
+
+
+def _store_unusable(
+    context: WaveContext,
+    answer_stream: AnswerStream,
+    answer: _Answer,
+    started: float,
+    retry: Retrying | None,
+    tx: Tx,
+) -> None:
+    """Store an answer that is no plan, and that the call is made again if it is."""
+    _store_answer(tx, context, answer_stream, answer, started)
+    if retry is not None:
+        model = _model_of(context).name
+        _journal_retry(context, model, retry)(tx)
+        context.journal(tx, ModelCalled(model=model, attempt=retry.attempt + 1))
+
+
+async def _hear(
+    context: WaveContext, model: Model, prompt: Prompt, answer_stream: AnswerStream, answer: _Answer
+) -> None:
+    """Stream an answer into ``answer_stream`` and ``answer``."""
+    async with aclosing(model.stream(prompt)) as stream:
+        async for event in stream:
+            match event:
+                case TextDelta(text):
+                    await answer_stream.feed(text)
+                case ToolCall():
+                    answer.calls.append(event)
+                case Thought(blocks):
+                    answer.thinking = blocks
+                case Retrying():
+                    await context.store.write(_journal_retry(context, model.name, event))
+                case Done():
+                    answer.usage, answer.stop = event.usage, event.stop
+                    answer.reason = event.reason
 
 
 def _take_calls_from_text(context: WaveContext, answer: _Answer, text: str) -> None:
@@ -486,6 +521,8 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
         at=at,
     )
     _say_over_budget(tx, context, usage.input_tokens)
+    if usage.doubt:
+        _notice_once(tx, context, usage.doubt, usage.doubt.partition("(")[0])
     return at
 
 
@@ -506,15 +543,20 @@ def _say_over_budget(tx: Tx, context: WaveContext, reported: int) -> None:
         return
     budget, counted = row
     begin = "The provider counted "
-    is_told = tx.execute(
-        "SELECT 1 FROM messages WHERE session_id=? AND role='notice' AND text LIKE ? LIMIT 1",
-        (context.session.session_id, f"{begin}%"),
-    ).fetchone()
-    if is_told:
-        return
     text = (
         f"{begin}{reported:,} tokens for the prompt of wave {context.wave.ordinal}, more than the budget"
         f" of {budget:,}; cockpit had counted {counted:,}. The next prompts are"
         f" counted by that ratio, at most {MAX_SCALE // 1000} times."
     )
-    messages.complete(tx, session_id=context.session.session_id, role="notice", text=text)
+    _notice_once(tx, context, text, begin)
+
+
+def _notice_once(tx: Tx, context: WaveContext, text: str, begin: str) -> None:
+    """Tell the user something once a session; ``begin`` is how it begins each time."""
+    session_id = context.session.session_id
+    is_told = tx.execute(
+        "SELECT 1 FROM messages WHERE session_id=? AND role='notice' AND text LIKE ? LIMIT 1",
+        (session_id, f"{begin}%"),
+    ).fetchone()
+    if not is_told:
+        messages.complete(tx, session_id=session_id, role="notice", text=text)

@@ -11,28 +11,35 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import messages
 
 INTERVAL_S = 0.1
+_LONGEST_LINE = 16_384
 
 
 class AnswerStream:
-    """One streamed message: call :meth:`feed` with each fragment; ``text`` is everything so far.
+    """One streamed message: call :meth:`feed` with each fragment.
 
     No text is journalled that could still become part of a secret: the last word of a line waits until
     it is complete, and a private key block until it ends.
     """
 
     def __init__(self, store: Store, session_id: str, wave_id: str, message_id: str) -> None:
-        self.text = ""
         self.message_id = message_id
         self._store = store
         self._session_id = session_id
         self._wave_id = wave_id
-        self._line_start = 0
-        """Where in ``text`` the first line starts that is not journalled whole."""
+        self._lines: list[str] = []
+        """The whole lines that are journalled or may be, joined only when they are asked for."""
+        self._rest = ""
+        """What follows them."""
         self._journalled_of_line = ""
-        """The masked text of that line that is journalled."""
+        """The masked text of the first line of the rest that is journalled."""
         self._fragment_count = 0
         # An answer that comes at once needs no fragments.
         self._last_journalled_at = store.clock.monotonic()
+
+    @property
+    def text(self) -> str:
+        """Everything so far."""
+        return "".join([*self._lines, self._rest])
 
     @property
     def has_fragments(self) -> bool:
@@ -41,7 +48,7 @@ class AnswerStream:
 
     async def feed(self, fragment: str) -> None:
         """Add ``fragment``; journal the text that is complete once the interval has passed."""
-        self.text += fragment
+        self._rest += fragment
         now = self._store.clock.monotonic()
         if now - self._last_journalled_at < INTERVAL_S:
             return
@@ -70,28 +77,24 @@ class AnswerStream:
     def _take_ready_text(self) -> str:
         """Return the masked text that may be journalled now and was not yet."""
         ready = ""
-        while True:
-            end = self.text.find("\n", self._line_start)
-            is_whole = end >= 0
-            if self._is_inside_key():
-                return ready
-            line = (
-                self.text[self._line_start : end + 1] if is_whole else self.text[self._line_start :]
-            )
-            if not is_whole:
-                line = line[: line.rfind(" ") + 1]
-            masked = mask(line)
+        while not self._is_inside_key():
+            line, end, after = self._rest.partition("\n")
+            if not end:
+                # Of a very long line nothing more is shown before it ends: each look reads all of it.
+                line = "" if len(line) > _LONGEST_LINE else line[: line.rfind(" ") + 1]
+            masked = mask(line + end)
             if masked.startswith(self._journalled_of_line):
                 ready += masked[len(self._journalled_of_line) :]
                 self._journalled_of_line = masked
-            elif is_whole:
+            elif end:
                 # The journalled text is not a prefix any more; the completed message corrects it.
                 self._journalled_of_line = ""
-            if not is_whole:
+            if not end:
                 return ready
-            self._line_start = end + 1
-            self._journalled_of_line = ""
+            self._lines.append(line + end)
+            self._rest, self._journalled_of_line = after, ""
+        return ready
 
     def _is_inside_key(self) -> bool:
-        begin = self.text.rfind("-----BEGIN", self._line_start)
-        return begin >= 0 and "-----END" not in self.text[begin:]
+        begin = self._rest.rfind("-----BEGIN")
+        return begin >= 0 and "-----END" not in self._rest[begin:]

@@ -5,15 +5,23 @@ Specified in ``docs/reference/journal.md``.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from cockpit.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreGone, StoreUnwritable
+from cockpit.core.errors import (
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreGone,
+    StoreReadOnly,
+    StoreUnwritable,
+)
 
 BUSY_TIMEOUT_MS = 10_000
 """Milliseconds that a connection waits for another process's lock."""
@@ -32,6 +40,9 @@ _UNWRITABLE = {
     sqlite3.SQLITE_AUTH,
 }
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_NOT_READ = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
+NO_WRITING = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""Errors of the system where a file or folder may not be written."""
 _FATAL = _BUSY | _FULL | _UNWRITABLE | _CORRUPT
 
 
@@ -92,20 +103,22 @@ def connect(
     *,
     durable: bool = True,
     read_only: bool = False,
+    immutable: bool = False,
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     factory: type[sqlite3.Connection] = sqlite3.Connection,
 ) -> sqlite3.Connection:
     """Open a connection in autocommit mode with cockpit's pragmas.
 
     Transactions are begun explicitly. ``durable`` False is for streamed text only:
-    ``synchronous=NORMAL``. ``factory`` is the class of the connection. Raises the errors of
-    :mod:`cockpit.core.errors`. Refuses a file that is a link, or one with a link in place of
-    SQLite's own files next to it.
+    ``synchronous=NORMAL``. An ``immutable`` file is read without its log and without locks. ``factory`` is
+    the class of the connection. Raises the errors of :mod:`cockpit.core.errors`. Refuses a file that is a
+    link, or one with a link in place of SQLite's own files next to it.
     """
     with translate_errors(path):
         _check(path)
         is_new = not read_only and _make_private(path)
-        uri = f"{path.as_uri()}{'?mode=ro' if read_only else ''}"
+        mode = "?mode=ro&immutable=1" if immutable else "?mode=ro" if read_only else ""
+        uri = f"{path.as_uri()}{mode}"
         connection = sqlite3.connect(
             uri,
             uri=True,
@@ -204,7 +217,8 @@ def translate_errors(path: Path) -> Iterator[None]:
             raise
         raise ours from error
     except OSError as error:
-        raise StoreUnwritable(
+        kind = StoreReadOnly if error.errno in NO_WRITING else StoreUnwritable
+        raise kind(
             f"{path} cannot be used: {error.strerror or error}. Check its folder's permissions."
         ) from error
 
@@ -241,6 +255,10 @@ def _classify(path: Path, error: sqlite3.Error) -> StoreError | None:
             f"Another process kept {path} locked. Nothing was changed; try again, and close programs "
             "that keep the file open."
         )
+    if getattr(error, "sqlite_errorcode", None) in _NOT_READ:
+        return StoreUnwritable(
+            f"{path} could not be read: {message}. Nothing was changed. Check its disk, and try again."
+        )
     if code in _FULL:
         return StoreUnwritable(
             f"{path} could not be written: {message}. Nothing of this step was stored. "
@@ -251,18 +269,41 @@ def _classify(path: Path, error: sqlite3.Error) -> StoreError | None:
             f"{path} is not there: it was deleted or moved. Put it back, or start cockpit again."
         )
     if code in _UNWRITABLE:
-        return StoreUnwritable(
+        return StoreReadOnly(
             f"{path} cannot be opened for writing: {message}. Check the permissions of the file and "
             "of its folder."
         )
     if code in _CORRUPT:
-        return StoreCorrupt(
-            f"{path} is damaged or not a cockpit database ({message}). Move it away and start again, or "
-            "restore a copy from the backups folder next to it."
-        )
+        return _name_damage(path, message)
     if isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError)):
         return None
     return StoreError(f"{path}: {message}")
+
+
+def _name_damage(path: Path, message: str) -> StoreError:
+    """Return the error of a file that SQLite could not understand.
+
+    It is damaged if SQLite's own check says so: a disk that fails for a moment gives the same message.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        verdict = str(error) if _code(error) in _CORRUPT else ""
+        if not verdict:
+            return StoreUnwritable(
+                f"{path} could not be read ({message}), nor checked ({error}). Nothing was changed. Check its"
+                " disk, and try again."
+            )
+    if verdict == "ok":
+        return StoreUnwritable(
+            f"{path} could not be read for a moment ({message}); it is whole, and nothing was changed. Try"
+            " again, and check its disk if that repeats."
+        )
+    return StoreCorrupt(
+        f"{path} is damaged or not a cockpit database ({verdict}). Move it away and start again, or "
+        "restore a copy from the backups folder next to it."
+    )
 
 
 def _code(error: BaseException) -> int | None:

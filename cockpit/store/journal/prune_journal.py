@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.core.clock import format_time
 from cockpit.core.errors import StoreBusy, StoreCorrupt
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -84,6 +85,8 @@ class JournalPruning(Struct, frozen=True):
     """The last row that was pruned; 0 where nothing was."""
     archive: Path | None = None
     """None where nothing was pruned."""
+    ahead: int = 0
+    """Rows that are dated after now, and sessions that changed then: a clock was ahead. They may stay."""
 
 
 def prune_journal(
@@ -97,10 +100,12 @@ def prune_journal(
     deleted.
     """
     start = store.read_now(prune_anchor.find) or prune_anchor.START
-    end = store.read_now(lambda connection: _last_before(connection, before, start))
+    now = format_time(store.clock.now())
+    end = store.read_now(lambda connection: _last_before(connection, before, now, start))
     rows = store.read_now(lambda connection: _count_free(connection, before, end))
     if dry_run or not rows:
-        return JournalPruning(rows, end if rows else 0)
+        ahead = store.read_now(lambda connection: _count_ahead(connection, now))
+        return JournalPruning(rows, end if rows else 0, ahead=ahead)
     verdict = store.read_now(verify_chain.verify)
     if verdict.broken is not None:
         raise StoreCorrupt(
@@ -118,7 +123,8 @@ def prune_journal(
     deleted = _delete_old_kept(store, before, start) + _move_anchor(
         store, before, fold, start, end, archive.name
     )
-    done = JournalPruning(deleted, end, archive)
+    ahead = store.read_now(lambda connection: _count_ahead(connection, now))
+    done = JournalPruning(deleted, end, archive, ahead)
     store.write_now(lambda tx: _record(tx, done))
     return done
 
@@ -134,17 +140,30 @@ def _list_carried(connection: sqlite3.Connection, end: int) -> list[tuple[str, s
     ]
 
 
-def _last_before(connection: sqlite3.Connection, before: str, start: Anchor) -> int:
-    """Return the last row of the chain such that it and all rows before it are older than ``before``."""
+def _last_before(connection: sqlite3.Connection, before: str, now: str, start: Anchor) -> int:
+    """Return the last row of the chain such that it and all rows before it are older than ``before``.
+
+    A row that is dated after ``now`` is as old as what follows it: a clock was ahead when it was written.
+    """
     newer = connection.execute(
-        "SELECT seq FROM journal WHERE seq>? AND at>=? ORDER BY seq LIMIT 1", (start.seq, before)
+        "SELECT seq FROM journal WHERE seq>? AND at>=? AND at<=? ORDER BY seq LIMIT 1",
+        (start.seq, before, now),
     ).fetchone()
     last = connection.execute(
-        "SELECT seq FROM journal WHERE seq>? AND (? IS NULL OR seq<?) AND digest IS NOT NULL"
+        "SELECT seq FROM journal WHERE seq>? AND (? IS NULL OR seq<?) AND at<? AND digest IS NOT NULL"
         " ORDER BY seq DESC LIMIT 1",
-        (start.seq, newer and newer[0], newer and newer[0]),
+        (start.seq, newer and newer[0], newer and newer[0], before),
     ).fetchone()
     return int(last[0]) if last else start.seq
+
+
+def _count_ahead(connection: sqlite3.Connection, now: str) -> int:
+    (count,) = connection.execute(
+        "SELECT (SELECT count(*) FROM journal WHERE at>:now)"
+        " + (SELECT count(*) FROM sessions WHERE updated_at>:now)",
+        {"now": now},
+    ).fetchone()
+    return int(count)
 
 
 def _count_free(connection: sqlite3.Connection, before: str, end: int) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from cockpit.store.sessions.sessions import Session
 
 STATES = ("running", "waiting", "paused", "stopped", "done", "blocked", "failed")
-"""``waiting``: for the user. ``paused``: it ended at a limit, and a message resumes it."""
+"""``waiting``: for the user. ``paused``: at a limit or by a fault of the machine, and a message resumes it."""
 
 _STATES = {
     "completed": "done",
@@ -25,12 +25,12 @@ _STATES = {
 def session_state(status: str, outcome: str = "", *, asks: bool = False) -> str:
     """Return the state of a session.
 
-    ``outcome`` is how a completed one ended. One that ``asks`` has a pending proposal: it waits for the user,
+    ``outcome`` is how a completed one ended, or why one is ``paused``. One that ``asks`` has a pending proposal: it waits for the user,
     whether or not a process runs it.
     """
     if asks:
         return "waiting"
-    ended = outcome if status == "completed" and outcome else status
+    ended = outcome if outcome and (status == "completed" or outcome == "paused") else status
     state = _STATES.get(ended, ended)
     return state if state in STATES else "blocked"
 

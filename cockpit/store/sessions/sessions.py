@@ -42,7 +42,7 @@ POLICIES = ("ask", "trusted", "reads", "all")
 """Which proposals are approved without the user."""
 STUCK = "stuck"
 """The result's status of a session that was ended because its calls repeated without anything new."""
-OUTCOMES = ("blocked", "limit", "needs_answer", "stuck", "expired")
+OUTCOMES = ("blocked", "limit", "needs_answer", "stuck", "expired", "paused")
 """Ends that the status of a session does not show: it is ``completed``, or ``waiting`` for ``expired``."""
 LEASE_S = 60.0
 """Seconds after which a process's lease on a session expires."""

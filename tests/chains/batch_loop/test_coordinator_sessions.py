@@ -185,22 +185,56 @@ async def test_a_task_that_breaks_off_takes_nothing_down(hurried: ChainWorld) ->
     assert "a * b" in hurried.world.show("calc.py", hurried.world.tree(broken).branch)
 
 
-@pytest.mark.parametrize(("code", "batches"), [("auth", 1), ("network", 2)])
+@pytest.mark.parametrize(
+    ("code", "batches", "reason", "status"),
+    [("auth", 1, "no model: ", "failed"), ("network", 2, "no model for now: ", "stopped")],
+)
 async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
-    hurried: ChainWorld, code: str, batches: int
+    hurried: ChainWorld, code: str, batches: int, reason: str, status: str
 ) -> None:
     made = hurried.tasks(2)
     chain = hurried.chain()
     gone = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
     ended = await hurried.session(chain, scenario=gone)
-    assert ended.reason.startswith("no model: ")
+    assert ended.reason.startswith(reason)
     assert "the scenario says so" in ended.reason
     assert (ended.batches, ended.tasks_blocked) == (batches, 0)
     assert "blocked" not in hurried.statuses().values()
     found = hurried.store.read_now(lambda seen: decide_chain(seen, chain, "9999"))
-    assert (found.status, found.reason) == ("failed", ended.reason)
+    assert (found.status, found.reason) == (status, ended.reason)
     ended = await hurried.session(chain, 2)
     assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))
+
+
+async def test_a_full_disk_pauses_the_chain_and_blocks_nothing(hurried: ChainWorld) -> None:
+    made = hurried.tasks(2)
+    chain = hurried.chain()
+    log = hurried.world.root / ".git/logs/refs/heads" / chain.branch
+    log.parent.mkdir(parents=True)
+    log.symlink_to("/dev/full")
+    ended = await hurried.session(chain, scenario=ALL_PASS)
+    assert ended.reason.startswith("machine: git worktree failed: "), hurried.said
+    assert "No space left on device" in ended.reason
+    assert (ended.batches, ended.tasks_blocked) == (2, 0)
+    found = hurried.store.read_now(lambda seen: decide_chain(seen, chain, "9999"))
+    assert (found.status, found.reason) == ("stopped", ended.reason)
+    log.unlink()
+    ended = await hurried.session(chain, 2)
+    assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))
+
+
+async def test_a_task_that_met_an_outage_alone_waits_before_it_is_tried_again(
+    hurried: ChainWorld,
+) -> None:
+    made = hurried.tasks(2)
+    chain = hurried.chain()
+    gone = f'[[turn]]\ntext = "x"\nwhen = {{ contains = ["{made[0]}"] }}\nerror = {{ code = "network" }}\n'
+    task_context = hurried.task_context(chain, 1, ALL_PASS + gone)
+    back = hurried.world.folder / "scenario.toml"
+    hurried.on_line(f"{made[0]} is paused", lambda: back.write_text(ALL_PASS))
+    ended = await hurried.session(chain, task_context=task_context)
+    assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))
+    assert [row.raw_detail()["task_id"] for row in hurried.rows("task.delayed")] == made[:1]
 
 
 async def test_a_connection_that_comes_back_is_gone_on_with(hurried: ChainWorld) -> None:

@@ -71,6 +71,19 @@ async def test_a_worker_that_is_cut_off_cannot_merge_and_works_again_later(tmp_p
             assert world.merged() == ["T-1", "T-2", "T-3"]
 
 
+async def test_a_task_whose_model_refuses_waits_and_is_blocked_in_the_end(tmp_path: Path) -> None:
+    async with near(tmp_path) as world:
+        await world.begin(1)
+        refuses = '[[turn]]\ntext = "x"\nerror = { code = "bad_request" }\n'
+        (world.world.folder / "scenario.toml").write_text(refuses)
+        coordinator = world.coordinate()
+        world.start_worker("w1")
+        assert (await world.end(coordinator)).reason == "empty"
+        assert world.statuses() == {"T-1": "blocked"}
+        assert len(world.rows("remote.run.sent")) == 2
+        assert len(world.rows("task.delayed")) == 1
+
+
 async def test_a_drain_takes_back_every_run_that_no_worker_has(tmp_path: Path) -> None:
     async with near(tmp_path) as world:
         await world.begin(2)

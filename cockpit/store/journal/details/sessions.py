@@ -58,7 +58,7 @@ class SessionWaiting(SessionEntered, frozen=True, kw_only=True, rename={"for_": 
 
     for_: str | UnsetType = UNSET
     """``proposal``: a proposal waits for a decision; ``person``: the user has the turn; ``expired``: the
-    proposal's deadline passed, and the session can be resumed."""
+    proposal's deadline passed; ``paused``: the machine was short of something. The session can be resumed."""
     why: str | UnsetType = UNSET
     """Why, for people to read."""
 
