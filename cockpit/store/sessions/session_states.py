@@ -25,12 +25,13 @@ _STATES = {
 def session_state(status: str, outcome: str = "", *, asks: bool = False) -> str:
     """Return the state of a session.
 
-    ``outcome`` is how a completed one ended, or why one is ``paused``. One that ``asks`` has a pending proposal: it waits for the user,
-    whether or not a process runs it.
+    ``outcome`` is how a completed one ended, or why a waiting one waits. One that ``asks`` has a pending
+    proposal: it waits for the user, whether or not a process runs it.
     """
     if asks:
         return "waiting"
-    ended = outcome if outcome and (status == "completed" or outcome == "paused") else status
+    is_paused = (status, outcome) == ("waiting", "paused")
+    ended = outcome if outcome and (status == "completed" or is_paused) else status
     state = _STATES.get(ended, ended)
     return state if state in STATES else "blocked"
 
