@@ -11,7 +11,7 @@ from collections.abc import Collection
 from cockpit.store.sessions.sessions import Session
 
 STATES = ("running", "waiting", "paused", "stopped", "done", "blocked", "failed")
-"""``waiting``: for the user. ``paused``: at a limit or by a fault of the machine, and a message resumes it."""
+"""``waiting``: for the user. ``paused``: by a limit or the machine, and a message resumes it."""
 
 _STATES = {
     "completed": "done",
