@@ -16,26 +16,13 @@ import gzip
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from statistics import median
 
 from measure import Row, row
-from msgspec.structs import replace
-from quoted import find_quotes
-from session_costs import Costs, Step, invented, run
+from session_costs import Costs, Step, invented, recorded_steps, run
 from written_session import run_written
-
-from cockpit.access.confined_paths import Confined
-from cockpit.access.reads.plain_reads import read_line
-from cockpit.act.reading_commands import translate
-from cockpit.loop.phases.tool_results import Exchange, answer_approved
-from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.outline import outline
-from cockpit.observe.scope_items import parse_item
-from cockpit.store.context.facts import Fact
 
 BUDGETS = (20_000, 60_000, 150_000)
 LENGTHS = (5, 20, 60, 200)
@@ -136,52 +123,4 @@ def _recorded() -> Iterable[tuple[str, list[Step]]]:
         return
     for path in sorted(folder.glob("*.jsonl.gz")):
         lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-        yield lines[0]["task"], _steps(lines[0]["task"], lines[1:])
-
-
-def _steps(task: str, actions: Sequence[dict[str, object]]) -> list[Step]:
-    steps: list[Step] = []
-    quotes = find_quotes(task, actions)
-    last: dict[str, str] = {}
-    for number, action in enumerate(actions, 2):
-        command, output = str(action["command"]), str(action["output"])
-        exchange = Exchange(
-            wave=number, place=1, text=str(action["says"]), call="run", arguments={"command": command},
-            result=output, status="failed" if action["returncode"] else "confirmed",
-        )  # fmt: skip
-        plain, items = exchange.fact(), _items_read(command)
-        facts = (plain,) if not items else _as_read(exchange, items)
-        named = _names(command)
-        needs = frozenset(last[name] for name in named if name in last)
-        steps.append(Step(facts, (plain,), needs, quotes[number - 2]))
-        for name in named | _names(output):
-            last[name] = facts[-1].fact_id
-    return steps
-
-
-def _names(text: str) -> set[str]:
-    """Return the files that a text names; ``find`` and ``grep`` write ``./`` before the same names."""
-    return {name.removeprefix("./") for name in _PATH.findall(text)}
-
-
-def _items_read(command: str) -> tuple[str, ...]:
-    """Return what a command reads, as the items of the context request that cockpit makes of it."""
-    inside = command.replace("cd /testbed && ", "").replace("/testbed/", "")
-    read = read_line(inside)
-    return () if read is None else translate(read, _nowhere())
-
-
-@cache
-def _nowhere() -> Confined:
-    return Confined(Path(tempfile.mkdtemp(prefix="cockpit-bench-")))
-
-
-def _as_read(exchange: Exchange, items: tuple[str, ...]) -> tuple[Fact, ...]:
-    """Return a command that reads as cockpit stores it: the request's answer, and what was read."""
-    item = parse_item(items[0])
-    read = make_fact(
-        item, exchange.result, reference=f"{item} ({len(exchange.result)} characters)",
-        outline=outline(item.ref, exchange.result) if item.kind == "file" else None,
-        provenance={"items": list(items)}, key="; ".join(items),
-    )  # fmt: skip
-    return replace(exchange, result=answer_approved("rules"), status="approved").fact(), read
+        yield lines[0]["task"], recorded_steps(lines[0]["task"], lines[1:])

@@ -35,6 +35,7 @@ BENCHES = (
     "fan_out",
     "compile",
     "prompt_budget",
+    "needed",
     "cost",
     "keypress",
     "large_things",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +12,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 from prompt_cache import Cache, blocks_of
-from quoted import NOTHING, Quoted, ShownText
+from quoted import NOTHING, Quoted, ShownText, find_quotes
 
 from cockpit.access.confined_paths import Confined
+from cockpit.access.reads.plain_reads import read_line
 from cockpit.act.model_tools import TOOLS
+from cockpit.act.reading_commands import translate
 from cockpit.core.named_files import FileNames
 from cockpit.decide.measure_prompt import count_tools
 from cockpit.decide.model import PacketFact, Prompt, ToolSpec
@@ -26,6 +29,7 @@ from cockpit.loop.phases.wave_epoch import count_differences, digest_tools, name
 from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
 from cockpit.observe.count_tokens import count_again
 from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.outline import outline
 from cockpit.observe.scope_items import parse_item
 from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.fact_columns import FactColumns, columns_from_facts
@@ -35,6 +39,7 @@ from cockpit.store.context.packet_epoch import DEFAULT_PRICES, Change, SpentFact
 from cockpit.store.context.packets import Packet, Rendering, detail_of
 from cockpit.store.context.profile_model import Profile, load_shipped, scale
 
+_PATH = re.compile(r"[\w./-]+\.(?:py|txt|cfg|toml|rst|md)\b")
 VOCABULARY = "o200k_base"
 KEPT_SHARE = 4
 """Results that failed stay in at most a quarter of the budget, as in a session."""
@@ -169,6 +174,39 @@ class Session:
             name_files_of({i: self.texts[i] for i in fact_ids if i not in self.names})
         )
         return {fact_id: self.names[fact_id] for fact_id in fact_ids}
+
+    @classmethod
+    def with_budget(cls, budget: int, *, answer_outside: bool = False) -> Session:
+        """Return an empty session; ``answer_outside``: the answer's reserve comes on top of the budget."""
+        shipped = load_shipped()
+        total = budget
+        while answer_outside:
+            answer = estimate_overheads(scale(shipped, total), tools(), 1).answer
+            if total >= budget + answer:
+                break
+            total = budget + answer
+        return cls(scale(shipped, total))
+
+    def compile(self, before: Packet | None) -> tuple[Packet, Prompt]:
+        """Compile the wave's packet behind ``before``, as a session does."""
+        columns = columns_from_facts(self.linked)
+        overheads = estimate_overheads(self.profile, tools(), self.ordinal)
+
+        def changes(pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
+            return count_differences(pairs, lambda ids: {i: self.texts[i] for i in ids})
+
+        def spent(columns: FactColumns, ordinal: int) -> SpentFacts:
+            return find_spent(columns, ordinal, self.name_files)
+
+        standing = Standing(before, digest_tools(tools()), False, changes, spent)
+        packet, prompt = compile_to_fit(
+            columns, self.profile, self.ordinal, Rendering(overheads, VOCABULARY, 1_000),
+            self.render, standing,
+        )  # fmt: skip
+        self.whole = frozenset(
+            entry.fact_id for _, entry in packet.in_force().values() if detail_of(entry) == 0
+        )
+        return packet, prompt
 
     def render(self, packet: Packet) -> Prompt:
         return render_packet(
@@ -359,3 +397,64 @@ def _exchange(wave: int, words: str, command: str, result: str, status: str) -> 
         wave=wave, place=1, text=words, call="run", arguments={"command": command}, result=result,
         status=status,
     )  # fmt: skip
+
+
+def opening(task: str) -> Step:
+    """What a session begins with."""
+    facts = (*head(), task_fact(task, band="objectives"))
+    return Step(facts, facts)
+
+
+def count_fixed(task: str) -> int:
+    """Count the tokens of system text, tools and task."""
+    facts = sum(fact.cost.full for fact in opening(task).facts)
+    return facts + count_tools(tools(), count_again)
+
+
+def recorded_steps(task: str, actions: Sequence[dict[str, object]]) -> list[Step]:
+    """Return the actions of a recorded run as cockpit stores them."""
+    steps: list[Step] = []
+    quotes = find_quotes(task, actions)
+    last: dict[str, str] = {}
+    for number, action in enumerate(actions, 2):
+        command, output = str(action["command"]), str(action["output"])
+        exchange = Exchange(
+            wave=number, place=1, text=str(action["says"]), call="run", arguments={"command": command},
+            result=output, status="failed" if action["returncode"] else "confirmed",
+        )  # fmt: skip
+        plain, items = exchange.fact(), _items_read(command)
+        facts = (plain,) if not items else _as_read(exchange, items)
+        named = _names(command)
+        needs = frozenset(last[name] for name in named if name in last)
+        steps.append(Step(facts, (plain,), needs, quotes[number - 2]))
+        for name in named | _names(output):
+            last[name] = facts[-1].fact_id
+    return steps
+
+
+def _names(text: str) -> set[str]:
+    """Return the files that a text names; ``find`` and ``grep`` write ``./`` before the same names."""
+    return {name.removeprefix("./") for name in _PATH.findall(text)}
+
+
+def _items_read(command: str) -> tuple[str, ...]:
+    """Return what a command reads, as the items of the context request that cockpit makes of it."""
+    inside = command.replace("cd /testbed && ", "").replace("/testbed/", "")
+    read = read_line(inside)
+    return () if read is None else translate(read, _nowhere())
+
+
+@cache
+def _nowhere() -> Confined:
+    return Confined(Path(tempfile.mkdtemp(prefix="cockpit-bench-")))
+
+
+def _as_read(exchange: Exchange, items: tuple[str, ...]) -> tuple[Fact, ...]:
+    """Return a command that reads as cockpit stores it: the request's answer, and what was read."""
+    item = parse_item(items[0])
+    read = make_fact(
+        item, exchange.result, reference=f"{item} ({len(exchange.result)} characters)",
+        outline=outline(item.ref, exchange.result) if item.kind == "file" else None,
+        provenance={"items": list(items)}, key="; ".join(items),
+    )  # fmt: skip
+    return replace(exchange, result=answer_approved("rules"), status="approved").fact(), read
