@@ -1,14 +1,15 @@
-"""What a later edit needed and the prompt still held, and what that cost, beside rivals that cut a transcript.
+"""What a later edit needed and the prompt still held, and what that cost, beside cut transcripts.
 
 The recorded runs (SWE-agent/mini-swe-agent, MIT, © 2025 Kilian A. Lieret and Carlos E. Jimenez) are in the
-folder that ``COCKPIT_BENCH_DATA`` names. A run's final patch is its last output with ``+++ b/`` and ``@@``; an
-edit is a command that changes a file of it. *Changed lines* are the patch's context and removed lines of that
-file (eight characters and more) that outputs had shown before the edit; *read lines* are all lines of that file
-that had been shown; *own lines* are lines of the agent's earlier commands that it types again. A line is kept
-where the prompt of its wave has it. Need and price come from the same run at the same budget, the answer's
-reserve outside of it. Constants were tuned on eight runs; the others are reported.
+folder that ``COCKPIT_BENCH_DATA`` names. A run's final patch is its last output with ``+++ b/`` and ``@@``;
+an edit is a command that changes a file of it. *Changed lines* are the patch's context and removed lines of
+that file (eight characters and more) that outputs had shown before the edit; *read lines* are all lines that
+commands which only read had shown of it; *own lines* are lines of the agent's earlier commands that it types
+again. A line is kept where the prompt of its wave has it. Need and price come from the same run at the same
+budget, the answer's reserve outside of it. Constants were tuned on eight runs; the others are reported.
 
-``python bench/needed.py tune`` prints the tuned runs, ``python bench/needed.py images FOLDER`` draws the curves.
+``python bench/needed.py tune`` prints the tuned runs, ``python bench/needed.py images FOLDER`` draws the
+curves.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 from measure import Row, row
 from needed_images import draw_curves
 from prompt_cache import Cache, blocks_of
-from session_costs import Session, Step, count_fixed, opening, recorded_steps
+from session_costs import Session, Step, count_fixed, only_reads, opening, recorded_steps
 
 from cockpit.decide.model import Prompt
 from cockpit.observe.count_tokens import count_tokens
@@ -49,8 +50,7 @@ BARS = {
 ABOVE_SAME_SIZE = {"changed": {8_000: 0.15, 16_000: 0.03}, "read": {8_000: 0.05, 16_000: 0.30}}
 _PLACE = re.compile(r"^\s*(?:[\w./-]+\.\w+[:-])?\d+[:\t-]|^[+-]")
 """What ``grep -n`` and differences write before a line."""
-_READS = re.compile(r"\b(?:cat|sed -n|grep|head|tail|nl|awk)\b")
-_WRITES = r"sed -i|\bwrite\(|write_text|git apply|\bpatch\b|>\s*\S*{name}"
+_WRITES = r"sed -i|\bwrite\(|write_text|git apply|\bpatch -|>\s*\S*{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _find_needs(
         own |= typed
         shown |= _lines(output)
         for name in patched:
-            if name in command and name not in edited and _READS.search(command):
+            if name in command and name not in edited and only_reads(command):
                 read[name] |= _lines(output)
     return found
 
@@ -243,7 +243,8 @@ def _run_rival(run: Recorded, budget: int, rival: str, sizes: Sequence[int]) -> 
         result.units += DEFAULT_PRICES.units(fixed + size, cached if at else 0)
         last_first, length = first, len(parts)
         result.look(
-            run.needs[at], lambda kept=kept: set().union(_lines(run.task), *(l for _, l, _ in kept))
+            run.needs[at],
+            lambda kept=kept: set().union(_lines(run.task), *(lines for _, lines, _ in kept)),
         )
     return result
 
@@ -318,6 +319,22 @@ def shares_of(results: Sequence[Result]) -> dict[str, float]:
     }
 
 
+def draw_images(measured: Measured, folder: Path) -> None:
+    """Draw what was kept and what it cost as ``needed-lines.svg`` and ``needed-price.svg``."""
+    budgets = list(measured)
+    kept: dict[str, list[float]] = {}
+    for way, name in (("packets", "packets"), ("last-N, same size", "last-N, same size")):
+        for kind in ("changed", "read"):
+            shares = [shares_of([r[way] for r in measured[b]])[kind] for b in budgets]
+            kept[f"{name}: {kind}"] = shares
+    costs = {
+        way: [median(prices_of(measured[b], way)) for b in budgets]
+        for way in ("packets", "last-N", "last-N, halved")
+    }
+    draw_curves(folder / "needed-lines.svg", "Needed lines kept", budgets, kept, 1.0)
+    draw_curves(folder / "needed-price.svg", "Price, of a transcript's", budgets, costs, 3.0)
+
+
 def summarise(measured: Measured) -> None:
     """Print one line a budget."""
     for budget, results in measured.items():
@@ -346,7 +363,7 @@ if __name__ == "__main__":
     verb, *rest = sys.argv[1:] or ["report"]
     all_runs = load_runs()
     if verb == "images":
-        draw_curves(measure_all(all_runs[TUNED:]), Path(rest[0]))
+        draw_images(measure_all(all_runs[TUNED:]), Path(rest[0]))
     else:
         chosen = all_runs[:TUNED] if verb == "tune" else all_runs[TUNED:]
         summarise(measure_all(chosen, [int(b) for b in rest] or BUDGETS))

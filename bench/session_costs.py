@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -18,31 +18,33 @@ from cockpit.access.confined_paths import Confined
 from cockpit.access.reads.plain_reads import read_line
 from cockpit.act.model_tools import TOOLS
 from cockpit.act.reading_commands import translate
-from cockpit.core.named_files import FileNames
 from cockpit.decide.measure_prompt import count_tools
 from cockpit.decide.model import PacketFact, Prompt, ToolSpec
 from cockpit.decide.render_prompt import render
 from cockpit.loop.intake.baseline_facts import baseline, task_fact
 from cockpit.loop.phases.orienting import compile_to_fit
 from cockpit.loop.phases.tool_results import Exchange, answer_approved, subject_of
-from cockpit.loop.phases.wave_epoch import count_differences, digest_tools, name_files_of
+from cockpit.loop.phases.wave_epoch import count_changes, digest_tools
 from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
 from cockpit.observe.count_tokens import count_again
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import outline
 from cockpit.observe.scope_items import parse_item
-from cockpit.orient.epoch_inputs import Standing
-from cockpit.orient.fact_columns import FactColumns, columns_from_facts
-from cockpit.orient.spent_facts import find_spent
+from cockpit.orient.epochs import Standing
+from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.store.context.facts import Fact, FactText, SessionFact
-from cockpit.store.context.packet_epoch import DEFAULT_PRICES, Change, SpentFacts
+from cockpit.store.context.packet_epoch import DEFAULT_PRICES
 from cockpit.store.context.packets import Packet, Rendering, detail_of
 from cockpit.store.context.profile_model import Profile, load_shipped, scale
 
 _PATH = re.compile(r"[\w./-]+\.(?:py|txt|cfg|toml|rst|md)\b")
+_READING = frozenset(
+    ("cd", "cat", "sed", "grep", "rg", "head", "tail", "nl", "find", "ls", "wc", "sort", "uniq", "awk", "cut",
+     "git", "echo", "xargs", "tree")
+)  # fmt: skip
 VOCABULARY = "o200k_base"
-KEPT_SHARE = 4
-"""Results that failed stay in at most a quarter of the budget, as in a session."""
+KEPT_SHARE = 16
+"""Results that failed stay in at most this part of the budget, as in a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,6 @@ class Session:
     linked: list[SessionFact] = field(default_factory=list)
     plain: list[tuple[int, Fact]] = field(default_factory=list)
     texts: dict[str, FactText] = field(default_factory=dict)
-    names: dict[str, FileNames] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
     """The facts that the last packet shows whole."""
     ordinal: int = 0
@@ -169,12 +170,6 @@ class Session:
                 if taken > self.profile.total_token_budget // KEPT_SHARE:
                     self.linked[at] = replace(old, pinned=False)
 
-    def name_files(self, fact_ids: Sequence[str]) -> Mapping[str, FileNames]:
-        self.names.update(
-            name_files_of({i: self.texts[i] for i in fact_ids if i not in self.names})
-        )
-        return {fact_id: self.names[fact_id] for fact_id in fact_ids}
-
     @classmethod
     def with_budget(cls, budget: int, *, answer_outside: bool = False) -> Session:
         """Return an empty session; ``answer_outside``: the answer's reserve comes on top of the budget."""
@@ -192,13 +187,13 @@ class Session:
         columns = columns_from_facts(self.linked)
         overheads = estimate_overheads(self.profile, tools(), self.ordinal)
 
-        def changes(pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
-            return count_differences(pairs, lambda ids: {i: self.texts[i] for i in ids})
+        def load_texts(fact_ids: Sequence[str]) -> Mapping[str, FactText]:
+            return {name: self.texts[name] for name in fact_ids}
 
-        def spent(columns: FactColumns, ordinal: int) -> SpentFacts:
-            return find_spent(columns, ordinal, self.name_files)
-
-        standing = Standing(before, digest_tools(tools()), False, changes, spent)
+        standing = Standing(
+            before, digest_tools(tools()), False, partial(count_changes, load_texts=load_texts),
+            load_texts,
+        )  # fmt: skip
         packet, prompt = compile_to_fit(
             columns, self.profile, self.ordinal, Rendering(overheads, VOCABULARY, 1_000),
             self.render, standing,
@@ -266,29 +261,9 @@ def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
     opening = (*head(), task_fact(task, band="objectives"))
     for number, step in enumerate([Step(opening, opening), *steps]):
         session.see(step)
-        columns = columns_from_facts(session.linked)
-        rendering = Rendering(
-            estimate_overheads(profile, tools(), session.ordinal), VOCABULARY, 1_000
-        )
-
-        def changes(pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
-            return count_differences(pairs, lambda ids: {i: session.texts[i] for i in ids})
-
-        def spent(columns: FactColumns, ordinal: int) -> SpentFacts:
-            return find_spent(columns, ordinal, session.name_files)
-
-        standing = Standing(before, digest_tools(tools()), False, changes, spent)
-        packet, prompt = compile_to_fit(
-            columns, profile, session.ordinal, rendering, session.render, standing
-        )
-        alone = Standing(None, "", False, changes)
-        fresh, fresh_prompt = compile_to_fit(
-            columns, profile, session.ordinal, rendering, session.render, alone
-        )
+        fresh, fresh_prompt = session.compile(None)
+        packet, prompt = session.compile(before)
         before = packet
-        session.whole = frozenset(
-            entry.fact_id for _, entry in packet.in_force().values() if detail_of(entry) == 0
-        )
         sent = blocks_of(prompt)
         for name in ("epochs", "epochs, any prefix"):
             ways[name].add(caches[name].send(sent))
@@ -301,7 +276,7 @@ def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
             for name, seen in (("epochs", packet), ("fresh", fresh)):
                 _look_for(ways[name], seen, steps[number].needs)
                 _look_for_quotes(ways[name], shown.in_packet(seen, session.texts), steps[number])
-        answer = rendering.overheads.answer
+        answer = packet.overheads.answer
         ways["epochs"].within_budget &= (packet.rendered_tokens or 0) + answer <= budget
     _summarise(ways["summarised"], session, budget)
     return ways
@@ -421,6 +396,7 @@ def recorded_steps(task: str, actions: Sequence[dict[str, object]]) -> list[Step
         exchange = Exchange(
             wave=number, place=1, text=str(action["says"]), call="run", arguments={"command": command},
             result=output, status="failed" if action["returncode"] else "confirmed",
+            sandbox="reading" if only_reads(command) else "",
         )  # fmt: skip
         plain, items = exchange.fact(), _items_read(command)
         facts = (plain,) if not items else _as_read(exchange, items)
@@ -430,6 +406,15 @@ def recorded_steps(task: str, actions: Sequence[dict[str, object]]) -> list[Step
         for name in named | _names(output):
             last[name] = facts[-1].fact_id
     return steps
+
+
+def only_reads(command: str) -> bool:
+    """Whether a command would run in the reading sandbox: each of its programs prints what there is."""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"|\s2>&1|\s2>/dev/null|\\\\;", "", command)
+    parts = re.split(r"&&|\|\|?|;", bare)
+    programs = [part.split()[0] for part in parts if part.split()]
+    is_writing = ">" in bare or "<<" in bare or "sed -i" in bare or "-exec sed" in bare
+    return not is_writing and set(programs) <= _READING
 
 
 def _names(text: str) -> set[str]:

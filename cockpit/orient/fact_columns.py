@@ -77,8 +77,8 @@ class FactColumns(Struct, frozen=True):
         return len(self.fact_ids)
 
 
-def columns_from_facts(facts: Sequence[SessionFact], *, rendered: bool = True) -> FactColumns:
-    """Build columns of facts in memory, with their tokens as ``rendered`` or of the text alone.
+def columns_from_facts(facts: Sequence[SessionFact]) -> FactColumns:
+    """Build columns of facts in memory, with their tokens as a prompt renders them where they were counted.
 
     Raises ``ValueError`` where one names an unknown band.
     """
@@ -86,9 +86,7 @@ def columns_from_facts(facts: Sequence[SessionFact], *, rendered: bool = True) -
     if unknown:
         raise ValueError(f"not a band: {', '.join(sorted(map(repr, unknown)))}")
     n = len(facts)
-    tokens = [
-        fact.level_tokens if fact.costs is None or not rendered else fact.costs for fact in facts
-    ]
+    tokens = [fact.level_tokens if fact.costs is None else fact.costs for fact in facts]
     levels = np.array(tokens, np.int64).reshape(n, 3)
     columns = _columns(
         [fact.fact_id for fact in facts],
@@ -126,15 +124,12 @@ def _repeated(columns: FactColumns) -> Flags:
     return repeated
 
 
-def load_columns(
-    connection: sqlite3.Connection, session_id: str, ordinal: int, *, rendered: bool = True
-) -> FactColumns:
+def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) -> FactColumns:
     """Load columns of every fact that a session has at wave ``ordinal`` from the store.
 
     Equal to ``columns_from_facts(select_linked(...))``, without a record for each of 50,000 facts.
-    ``rendered`` is what the algorithm counts (``ALGORITHMS[...].renders``).
     """
-    candidates = load_candidates(connection, session_id, ordinal, rendered=rendered)
+    candidates = load_candidates(connection, session_id, ordinal)
     place, flags = _numbers(candidates.place), _numbers(candidates.flags)
     return _columns(
         candidates.fact_ids,

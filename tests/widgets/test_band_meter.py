@@ -46,21 +46,17 @@ async def test_it_says_where_the_budget_went(stage):
 
 
 async def test_it_says_what_the_providers_cache_has(stage):
-    cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, 4_050, "$0.04"))
-    assert "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04" in await drawn(
-        stage, 90, cached
-    )
-    costs = ("$0.0300", "$0.0083", "$0.0012")
-    priced = MeterView(BANDS, 1, 9, cache=CacheView(101_200, 2_220, 4_050, "$0.04", costs))
-    whole = "cached 101,200 $0.0300 · new 2,220 $0.0083 · stale 4,050 $0.0012 · in all $0.04"
+    cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, "$0.04"))
+    assert "cached 101,200 · new 2,220 · in all $0.04" in await drawn(stage, 90, cached)
+    costs = ("$0.0300", "$0.0083")
+    priced = MeterView(BANDS, 1, 9, cache=CacheView(101_200, 2_220, "$0.04", costs))
+    whole = "cached 101,200 $0.0300 · new 2,220 $0.0083 · in all $0.04"
     assert whole in await drawn(stage, 90, priced)
-    assert "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04" in await drawn(
-        stage, 60, priced
-    )
+    assert "cached 101,200 · new 2,220 · in all $0.04" in await drawn(stage, 60, priced)
     # No amount of money is cut off: it would say another one.
-    assert "cached 101k  new 2.2k  stale 4.0k  $0.04" in await drawn(stage, 46, priced)
-    assert "cached 101k  new 2.2k  stale 4.0k" in await drawn(stage, 42, priced)
-    fresh = MeterView(BANDS, 113_420, 150_000, cache=CacheView(0, 103_420, 0))
+    assert "cached 101k  new 2.2k  $0.04" in await drawn(stage, 46, priced)
+    assert "cached 101k  new 2.2k" in await drawn(stage, 42, priced)
+    fresh = MeterView(BANDS, 113_420, 150_000, cache=CacheView(0, 103_420))
     assert "cached 0 · new 103,420" in await drawn(stage, 90, fresh)
     assert any(line.endswith("…") for line in await drawn(stage, 24, cached))
 
@@ -104,7 +100,7 @@ async def test_below_the_bands_are_the_waves_the_legend_and_what_bands_hold(stag
         rows = [each.strip("│").rstrip() for each in pilot.app.rows]
         text = "\n".join(rows)
         assert "$0.0012" in row([each.strip() for each in rows], "objectives")
-        assert "┃ floor" in text and "stale no longer needed" in text
+        assert "┃ floor" in text and "new sent for the first time" in text
         assert "the rules: AGENTS.md and yours" in text
         waves = [each for each in rows if "% cached" in each]
         shown = [int(each.split()[0].rstrip("↻")) for each in waves]
