@@ -54,8 +54,8 @@ async def test_it_says_what_the_providers_cache_has(stage):
     assert whole in await drawn(stage, 90, priced)
     assert "cached 101,200 · new 2,220 · in all $0.04" in await drawn(stage, 60, priced)
     # No amount of money is cut off: it would say another one.
-    assert "cached 101k  new 2.2k  $0.04" in await drawn(stage, 46, priced)
-    assert "cached 101k  new 2.2k" in await drawn(stage, 42, priced)
+    assert "cached 101k  new 2.2k  $0.04" in await drawn(stage, 40, priced)
+    assert "cached 101k  new 2.2k" in await drawn(stage, 32, priced)
     fresh = MeterView(BANDS, 113_420, 150_000, cache=CacheView(0, 103_420))
     assert "cached 0 · new 103,420" in await drawn(stage, 90, fresh)
     assert any(line.endswith("…") for line in await drawn(stage, 24, cached))

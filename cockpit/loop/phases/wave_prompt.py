@@ -133,8 +133,9 @@ def _show_band(
 
 
 def _show(band: str, entry: Entry, texts: Mapping[str, FactText]) -> PacketFact:
-    text = fact_shown(entry, texts)
+    text = texts[entry.fact_id]
     is_pointed = entry.level == POINTED
+    pointed = fact_shown(entry, texts) if is_pointed else None
     is_reference = text.source_type == "exchange" and entry.level == "reference"
     return PacketFact(
         fact_id=entry.fact_id,
@@ -143,6 +144,7 @@ def _show(band: str, entry: Entry, texts: Mapping[str, FactText]) -> PacketFact:
         source_ref=text.source_ref,
         level="full" if is_pointed else entry.level,
         text=text.full if is_pointed else text_shown(entry, texts),
+        pointed=None if pointed is None else (pointed.full, pointed.provenance),
         tokens=entry.tokens,
         pinned=entry.pinned,
         ordinal=entry.ordinal,
