@@ -314,11 +314,10 @@ class _Filling:
         used, held = self.used[code], self.held[code]
         beyond = max(total - sum(self.held), 0)
         room = min(held - used + beyond, ceiling - used)
-        if protected:
+        if protected or used >= self.floor[code]:
             return room
-        # No headroom is taken below a floor.
-        free = held - used + self.total - sum(self.held)
-        return max(room, min(free, self.floor[code] - used, self.ceiling[code] - used))
+        # No headroom is taken below a floor; the fact that reaches it may pass it.
+        return max(room, min(held - used + self.total - sum(self.held), self.ceiling[code] - used))
 
     def _offer(self, i: int, code: int, stage: int, caps: int) -> None:
         """Take the fullest level of a fact that fits."""

@@ -11,7 +11,7 @@ from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.packet_epoch import CachePrices, Change, Epoch
 from cockpit.store.context.packets import Packet, packet_from_body
-from cockpit.store.context.profile_model import Profile
+from cockpit.store.context.profile_model import Profile, load_shipped
 
 WIDE = profile({"situational": (0, 5_000, 10_000), "identity": (0, 500, 1_000)}, total=10_000)
 
@@ -231,3 +231,39 @@ def test_what_is_old_ends_no_epoch_while_there_is_room() -> None:
     assert packet.epoch is not None
     assert packet.epoch.transcript == 2_000
     assert packet.epoch.paid > 0
+
+
+def reads(ordinal: int, count: int, tokens: int) -> list[SessionFact]:
+    """Files that were read in a wave."""
+    return [
+        fact(f"read-{ordinal}-{i}", tokens=tokens, outline=400, reference=40, ordinal=ordinal,
+             position=i, source_type="file")
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def test_one_large_approved_read_stays_when_a_command_prints() -> None:
+    shipped = load_shipped()
+    files = reads(2, 18, 7_200)
+    task = fact("task", "objectives", source_type="task", pinned=True)
+    first = compiled([task], 1, shape=shipped)
+    second = compiled([task, *files], 2, first, shape=shipped)
+    whole = [entry for _, entry in second.rendered() if entry.level == "full"]
+    assert len(whole) == 1 + 110_000 // 7_200
+    printed = fact("printed", tokens=2_300, ordinal=3, source_type="exchange")
+    third = compiled([task, *files, printed], 3, second, shape=shipped)
+    assert third.bands[3].used > 110_000 - 7_200
+    assert printed.fact_id in third.in_force()
+
+
+def test_reads_that_fill_the_band_take_no_more_than_a_share_from_those_before() -> None:
+    shipped = load_shipped()
+    facts: list[SessionFact] = []
+    packet = None
+    for ordinal in range(1, 14):
+        facts += reads(ordinal, 1, 10_000)
+        packet = compiled(facts, ordinal, packet, shape=shipped)
+        whole = [entry for _, entry in packet.rendered() if entry.level == "full"]
+        assert len(whole) == ordinal or packet.bands[3].used >= 45_000
+        assert {each.fact_id for each in facts[-3:]} <= {entry.fact_id for entry in whole}
+        assert len(whole) == ordinal or ordinal > 11
