@@ -26,8 +26,10 @@ LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
 
 MOST_RELATED = 1_000
 """Facts, the newest, that are related; of older ones nothing is known."""
-FILES_USED = 3
-"""Files that were called last."""
+FILES_READ = 3
+"""Files that were read last."""
+FILES_WRITTEN = 2
+"""Files that were written last: what the agent wrote into them it often types again."""
 _MOST_CHARACTERS = 24_000
 _ABOUT = ("task", "person", "notice", "wip")
 """Sources that say what the session is about."""
@@ -111,18 +113,20 @@ def _weigh(counts: Sequence[Mapping[str, int]], query: Mapping[str, int]) -> lis
 
 
 def _flag_working(relevance: Relevance, facts: Sequence[tuple[int, FactText]]) -> None:
-    """Flag what was read of files that were edited, or that were read last."""
+    """Flag what was read of files that were edited or read last, and the writes of those written last."""
     called = {i: find_called(text) for i, text in facts}
-    read = dict[str, None]()
-    edited = set[str]()
+    read, written, edited = dict[str, None](), dict[str, None](), set[str]()
     for i, text in reversed(facts):
         if is_reading(text):
             read.update(dict.fromkeys(sorted(called[i])))
-        elif is_edit(text):
+        elif is_write(text):
+            written.update(dict.fromkeys(sorted(called[i])))
+        if is_edit(text):
             edited |= called[i]
-    files = edited.union(list(read)[:FILES_USED])
+    to_read, to_write = edited.union(list(read)[:FILES_READ]), {*list(written)[:FILES_WRITTEN]}
     for i, text in facts:
-        relevance.working[i] = is_reading(text) and not files.isdisjoint(called[i])
+        files = to_read if is_reading(text) else to_write if is_write(text) else set[str]()
+        relevance.working[i] = not files.isdisjoint(called[i])
 
 
 def is_reading(text: FactText) -> bool:
@@ -137,6 +141,11 @@ def is_edit(text: FactText) -> bool:
         return True
     command = _command_of(text.provenance)
     return bool(command) and _EDITS.search(command) is not None
+
+
+def is_write(text: FactText) -> bool:
+    """Whether a fact is a call that changes a file or writes a new one."""
+    return is_edit(text) or "<<" in _command_of(text.provenance)
 
 
 def find_called(text: FactText) -> frozenset[str]:

@@ -48,11 +48,16 @@ def test_text_that_answers_the_task_is_relevant_and_the_best_has_all() -> None:
     assert (task[0], near[0], far[0]) == (0, RELEVANCE_ONE, 0)
 
 
-def test_files_that_are_edited_or_were_read_last_are_worked_with() -> None:
+def test_what_was_read_of_files_in_work_and_what_was_written_last_is_worked_with() -> None:
     kinds = related(
         ("file", "file:src/edited.py", "a", {}),
         *[("file", f"file:src/f{number}.py", "b", {}) for number in range(5)],
         ("exchange", "exchange:7.1", "c", call("edit_file", path="src/edited.py")),
-        ("exchange", "exchange:8.1", "d", call("run", command="python src/f0.py")),
+        ("exchange", "exchange:8.1", "d", call("run", command="cat > one.py <<EOF")),
+        ("exchange", "exchange:9.1", "e", call("run", command="cat > two.py <<EOF")),
+        ("exchange", "exchange:10.1", "f", call("run", command="python src/f0.py")),
     )
-    assert [working for _, working in kinds] == [True, False, False, True, True, True, False, False]
+    assert [working for _, working in kinds] == [
+        *(True, False, False, True, True, True),
+        *(False, True, True, False),
+    ]
