@@ -29,7 +29,7 @@ from typing import Any
 from measure import Row, row
 from needed_images import draw_curves
 from prompt_cache import Cache, blocks_of
-from session_costs import Session, Step, count_fixed, only_reads, opening, recorded_steps
+from recorded_sessions import Session, Step, count_fixed, only_reads, opening, recorded_steps
 
 from cockpit.decide.model import Prompt
 from cockpit.observe.count_tokens import count_tokens
@@ -107,7 +107,7 @@ def _read(path: Path) -> Recorded | None:
     if not patches:
         return None
     needs = _find_needs(actions, _patched_lines(patches[-1]))
-    return Recorded(path.name.split(".")[0], task, actions, recorded_steps(task, actions), needs)
+    return Recorded(path.name.split(".")[0], task, actions, recorded_steps(actions), needs)
 
 
 def _patched_lines(patch: str) -> dict[str, set[str]]:
@@ -185,9 +185,9 @@ def measure_all(runs: Iterable[Recorded], budgets: Sequence[int] = BUDGETS) -> M
     """Go through each run in each way."""
     measured: Measured = {budget: [] for budget in budgets}
     for run in runs:
-        transcript = Result(units=_price_of_transcript(run))
+        transcript = run_transcript(run)
         for budget in budgets:
-            ours = _run_packets(run, budget)
+            ours = run_packets(run, budget)
             results = {"packets": ours, "transcript": transcript}
             for rival in RIVALS:
                 results[rival] = _run_rival(run, budget, rival, ours.sizes)
@@ -195,16 +195,19 @@ def measure_all(runs: Iterable[Recorded], budgets: Sequence[int] = BUDGETS) -> M
     return measured
 
 
-def _price_of_transcript(run: Recorded) -> int:
-    session, cache = Session.with_budget(BUDGETS[-1]), Cache("breakpoints")
-    units = 0
+def run_transcript(run: Recorded) -> Result:
+    """Go through a run with a growing transcript."""
+    session, cache, result = Session.with_budget(BUDGETS[-1]), Cache("breakpoints"), Result()
     for step in [opening(run.task), *run.steps]:
         session.see(step)
-        units += cache.send(blocks_of(session.transcript()))[2]
-    return units
+        tokens, _, units = cache.send(blocks_of(session.transcript()))
+        result.units += units
+        result.sizes.append(tokens)
+    return result
 
 
-def _run_packets(run: Recorded, budget: int) -> Result:
+def run_packets(run: Recorded, budget: int) -> Result:
+    """Go through a run with packets of ``budget`` tokens, the answer's reserve outside."""
     session, cache, result = (
         Session.with_budget(budget, answer_outside=True),
         Cache("breakpoints"),
@@ -287,6 +290,12 @@ def tabulate(measured: Measured) -> list[Row]:
         ours = prices_of(results, "packets")
         prices += ours
         table += [
+            row(
+                f"{budget:,}: prompts over the budget",
+                sum(size > budget for r in results for size in r["packets"].sizes),
+                "",
+                most=0,
+            ),
             row(f"{budget:,}: price / transcript, median", median(ours), "ratio", most=0.92),
             row(f"{budget:,}: price / transcript, worst", max(ours), "ratio", most=1.02),
             *(

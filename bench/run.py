@@ -36,7 +36,6 @@ BENCHES = (
     "compile",
     "prompt_budget",
     "needed",
-    "cost",
     "keypress",
     "large_things",
     "large_screens",

@@ -1,18 +1,15 @@
-"""Sessions in memory, compiled wave by wave by the real compiler, for the bench of costs."""
+"""Recorded sessions in memory, compiled wave by wave by the real compiler, for the benches."""
 
 from __future__ import annotations
 
-import random
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
 from msgspec.structs import replace
-from prompt_cache import Cache, blocks_of
-from quoted import NOTHING, Quoted, ShownText, find_quotes
 
 from cockpit.access.confined_paths import Confined
 from cockpit.access.reads.plain_reads import read_line
@@ -33,11 +30,9 @@ from cockpit.observe.scope_items import parse_item
 from cockpit.orient.epochs import Standing
 from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.store.context.facts import Fact, FactText, SessionFact
-from cockpit.store.context.packet_epoch import DEFAULT_PRICES
 from cockpit.store.context.packets import Packet, Rendering, detail_of
 from cockpit.store.context.profile_model import Profile, load_shipped, scale
 
-_PATH = re.compile(r"[\w./-]+\.(?:py|txt|cfg|toml|rst|md)\b")
 _READING = frozenset(
     ("cd", "cat", "sed", "grep", "rg", "head", "tail", "nl", "find", "ls", "wc", "sort", "uniq", "awk", "cut",
      "git", "echo", "xargs", "tree")
@@ -51,38 +46,11 @@ KEPT_SHARE = 16
 class Step:
     """What one wave adds.
 
-    ``facts`` are cockpit's, ``plain`` is what a transcript gets of the same exchange. ``needs`` are the facts
-    seen before, by id, that the wave's action was about; ``quotes`` is what its command quotes of results.
+    ``facts`` are cockpit's, ``plain`` is what a transcript gets of the same exchange.
     """
 
     facts: tuple[Fact, ...]
     plain: tuple[Fact, ...]
-    needs: frozenset[str] = frozenset()
-    quotes: Quoted = NOTHING
-
-
-@dataclass(slots=True)
-class Costs:
-    """What a session cost one way: cost units and tokens of all waves, and the largest prompt."""
-
-    units: int = 0
-    tokens: int = 0
-    cached: int = 0
-    largest: int = 0
-    present: int = 0
-    needed: int = 0
-    lines: tuple[int, int] = (0, 0)
-    """Lines that later commands quote: those in the packet, and all of them."""
-    names: tuple[int, int] = (0, 0)
-    """Identifiers that later commands quote: those in the packet, and all of them."""
-    epochs: int = 0
-    within_budget: bool = True
-
-    def add(self, sent: tuple[int, int, int]) -> None:
-        self.tokens += sent[0]
-        self.cached += sent[1]
-        self.units += sent[2]
-        self.largest = max(self.largest, sent[0])
 
 
 @cache
@@ -220,20 +188,6 @@ class Session:
         return _whole(facts, tools())
 
 
-def as_transcript(
-    linked: Iterable[SessionFact], texts: Mapping[str, FactText], specs: Sequence[ToolSpec]
-) -> Prompt:
-    """These facts as one growing transcript: all of them, whole, in their order."""
-    facts = [
-        PacketFact(
-            f.fact_id, f.band, f.source_type, f.source_ref, "full", texts[f.fact_id].full, 0, f.pinned,
-            f.ordinal, texts[f.fact_id].provenance,
-        )
-        for f in linked
-    ]  # fmt: skip
-    return _whole(facts, specs)
-
-
 def _whole(facts: Sequence[PacketFact], specs: Sequence[ToolSpec]) -> Prompt:
     return render(facts, specs, wave=1, task_type="implement", target={}, max_output_tokens=1)
 
@@ -241,137 +195,6 @@ def _whole(facts: Sequence[PacketFact], specs: Sequence[ToolSpec]) -> Prompt:
 def _subject(fact: Fact) -> str:
     provenance = fact.provenance or {}
     return subject_of(str(provenance["call"]), provenance["arguments"])
-
-
-def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
-    """Run a session each way: as a growing transcript, in epochs, and with every packet compiled afresh.
-
-    Costs with breakpoints, and those of ``epochs, any prefix`` and ``transcript, any prefix``.
-    """
-    profile = scale(load_shipped(), budget)
-    ways: dict[str, Costs] = {
-        name: Costs()
-        for name in ("transcript", "epochs", "fresh", "transcript, any prefix", "epochs, any prefix",
-                     "summarised")
-    }  # fmt: skip
-    caches = {name: Cache("any prefix" if "any" in name else "breakpoints") for name in ways}
-    session = Session(profile)
-    before: Packet | None = None
-    shown = ShownText()
-    opening = (*head(), task_fact(task, band="objectives"))
-    for number, step in enumerate([Step(opening, opening), *steps]):
-        session.see(step)
-        fresh, fresh_prompt = session.compile(None)
-        packet, prompt = session.compile(before)
-        before = packet
-        sent = blocks_of(prompt)
-        for name in ("epochs", "epochs, any prefix"):
-            ways[name].add(caches[name].send(sent))
-            ways[name].epochs += int(bool(packet.epoch and packet.epoch.begins))
-        grown = blocks_of(session.transcript())
-        for name in ("transcript", "transcript, any prefix"):
-            ways[name].add(caches[name].send(grown))
-        ways["fresh"].add(caches["fresh"].send(blocks_of(fresh_prompt)))
-        if number < len(steps):
-            for name, seen in (("epochs", packet), ("fresh", fresh)):
-                _look_for(ways[name], seen, steps[number].needs)
-                _look_for_quotes(ways[name], shown.in_packet(seen, session.texts), steps[number])
-        answer = packet.overheads.answer
-        ways["epochs"].within_budget &= (packet.rendered_tokens or 0) + answer <= budget
-    _summarise(ways["summarised"], session, budget)
-    return ways
-
-
-def _look_for(costs: Costs, packet: Packet, needed: frozenset[str]) -> None:
-    shown = {
-        fact_id for fact_id, (_, entry) in packet.in_force().items() if entry.level != "reference"
-    }
-    costs.needed += len(needed)
-    costs.present += len(needed & shown)
-
-
-def _look_for_quotes(costs: Costs, shown: Quoted, step: Step) -> None:
-    present = step.quotes & shown
-    for name in ("lines", "names"):
-        held, of_all = getattr(costs, name)
-        quoted = len(getattr(step.quotes, name))
-        setattr(costs, name, (held + len(getattr(present, name)), of_all + quoted))
-
-
-SUMMARY_TOKENS = 2_000
-
-
-def _summarise(costs: Costs, session: Session, window: int) -> None:
-    """A transcript that is summed up when the window is full: the summary is written by one more call."""
-    by_wave: dict[int, int] = {}
-    for ordinal, fact in session.plain:
-        by_wave[ordinal] = by_wave.get(ordinal, 0) + fact.cost.full
-    base = by_wave.pop(1) + count_tools(tools(), count_again)
-    held, cached = base, 0
-    for wave in sorted(by_wave):
-        if held + by_wave[wave] > window:
-            # The call that sums up reads everything once more.
-            costs.units += DEFAULT_PRICES.units(held, cached)
-            held, cached = base + SUMMARY_TOKENS, base
-        held += by_wave[wave]
-        costs.units += DEFAULT_PRICES.units(held, cached)
-        costs.tokens += held
-        costs.largest = max(costs.largest, held)
-        cached = held
-
-
-_WORDS = (
-    "return value index path error test case model field name none true false import class def self token"
-    " wave fact band budget cache line file open read write close raise except with yield"
-)
-WORDS = _WORDS.split()
-
-
-def invented(waves: int, seed: int) -> list[Step]:
-    """A session of ``waves`` waves, of the proportions of the recorded ones, with edits of what was read.
-
-    Half of the waves read a part of a file or run a command; every fourth changes a file that was read before
-    and reads it again, which a transcript holds twice.
-    """
-    dice = random.Random(seed)
-    files: list[list[str]] = []
-    steps: list[Step] = []
-    for wave in range(2, waves + 1):
-        words = " ".join(dice.choices(WORDS, k=40))
-        kind = dice.choice(("read", "run", "run", "edit")) if files else "read"
-        if kind == "run":
-            lines = [_sentence(dice) for _ in range(dice.choice((4, 10, 25, 60)))]
-            command = f"python -m {dice.choice(WORDS)} {dice.randrange(40)}"
-            status = "failed" if dice.random() < 0.3 else "confirmed"
-            exchange = _exchange(wave, words, command, "\n".join(lines), status)
-            steps.append(Step((exchange.fact(),), (exchange.fact(),)))
-            continue
-        if kind == "read":
-            files.append([_sentence(dice) for _ in range(dice.choice((60, 120, 250)))])
-        number = dice.randrange(len(files)) if kind == "edit" else len(files) - 1
-        if kind == "edit":
-            files[number][dice.randrange(len(files[number]))] = _sentence(dice)
-        text = "\n".join(files[number])
-        plain = _exchange(wave, words, f"cat part_{number}.py", text, "confirmed").fact()
-        item = parse_item(f"file:part_{number}.py")
-        read = make_fact(
-            item, text, reference=f"part_{number}.py", provenance={"path": item.ref}, key=item.ref
-        )
-        answer = answer_approved("rules")
-        asked = _exchange(wave, words, f"cat part_{number}.py", answer, "approved").fact()
-        steps.append(Step((asked, read), (plain,)))
-    return steps
-
-
-def _sentence(dice: random.Random) -> str:
-    return " ".join(dice.choices(WORDS, k=9))
-
-
-def _exchange(wave: int, words: str, command: str, result: str, status: str) -> Exchange:
-    return Exchange(
-        wave=wave, place=1, text=words, call="run", arguments={"command": command}, result=result,
-        status=status,
-    )  # fmt: skip
 
 
 def opening(task: str) -> Step:
@@ -386,11 +209,9 @@ def count_fixed(task: str) -> int:
     return facts + count_tools(tools(), count_again)
 
 
-def recorded_steps(task: str, actions: Sequence[dict[str, object]]) -> list[Step]:
+def recorded_steps(actions: Sequence[dict[str, object]]) -> list[Step]:
     """Return the actions of a recorded run as cockpit stores them."""
     steps: list[Step] = []
-    quotes = find_quotes(task, actions)
-    last: dict[str, str] = {}
     for number, action in enumerate(actions, 2):
         command, output = str(action["command"]), str(action["output"])
         exchange = Exchange(
@@ -400,11 +221,7 @@ def recorded_steps(task: str, actions: Sequence[dict[str, object]]) -> list[Step
         )  # fmt: skip
         plain, items = exchange.fact(), _items_read(command)
         facts = (plain,) if not items else _as_read(exchange, items)
-        named = _names(command)
-        needs = frozenset(last[name] for name in named if name in last)
-        steps.append(Step(facts, (plain,), needs, quotes[number - 2]))
-        for name in named | _names(output):
-            last[name] = facts[-1].fact_id
+        steps.append(Step(facts, (plain,)))
     return steps
 
 
@@ -415,11 +232,6 @@ def only_reads(command: str) -> bool:
     programs = [part.split()[0] for part in parts if part.split()]
     is_writing = ">" in bare or "<<" in bare or "sed -i" in bare or "-exec sed" in bare
     return not is_writing and set(programs) <= _READING
-
-
-def _names(text: str) -> set[str]:
-    """Return the files that a text names; ``find`` and ``grep`` write ``./`` before the same names."""
-    return {name.removeprefix("./") for name in _PATH.findall(text)}
 
 
 def _items_read(command: str) -> tuple[str, ...]:
