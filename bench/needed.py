@@ -372,7 +372,9 @@ if __name__ == "__main__":
     verb, *rest = sys.argv[1:] or ["report"]
     all_runs = load_runs()
     if verb == "images":
-        draw_images(measure_all(all_runs[TUNED:]), Path(rest[0]))
+        reported = measure_all(all_runs[TUNED:])
+        draw_images(reported, Path(rest[0]))
+        summarise(reported)
     else:
         chosen = all_runs[:TUNED] if verb == "tune" else all_runs[TUNED:]
         summarise(measure_all(chosen, [int(b) for b in rest] or BUDGETS))

@@ -47,19 +47,19 @@ def point_to_repeats(text: str, above: Sequence[tuple[str, str]]) -> tuple[str, 
     if len(lines) < LEAST_RUN:
         return text, ()
     runs = _runs(text)
-    known = [
+    bases = [
         (place, base)
         for place, (_, shown) in enumerate(above)
-        if not runs.keys().isdisjoint(base := _runs(shown))
+        if shown.count("\n") >= LEAST_RUN - 1 and not runs.keys().isdisjoint(base := _runs(shown))
     ]
-    if not known:
+    if not bases:
         return text, ()
     result, used, at = list[str](), dict[int, None](), 0
     while at < len(lines):
         key = "\n".join(lines[at : at + LEAST_RUN])
-        found = next(((place, base[key]) for place, base in known if key in base), None)
-        if found is not None and at + LEAST_RUN <= len(lines):
-            place, start = found
+        match = next(((place, base[key]) for place, base in bases if key in base), None)
+        if match is not None and at + LEAST_RUN <= len(lines):
+            place, start = match
             shown = above[place][1].split("\n")
             length = LEAST_RUN
             while (

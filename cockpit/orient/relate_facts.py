@@ -26,6 +26,8 @@ LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
 
 MOST_RELATED = 1_000
 """Facts, the newest, that are related; of older ones nothing is known."""
+READ_FACTOR, WRITTEN_FACTOR = 5, 3
+"""How many times more facts are worth that were read of files in work, and calls that wrote such files."""
 FILES_READ = 3
 """Files that were read last."""
 FILES_WRITTEN = 2
@@ -53,9 +55,9 @@ def relate_facts(columns: FactColumns, load_texts: LoadTexts) -> Relevance:
     ]
     texts = load_texts([columns.fact_ids[i] for i in (*about, *places)])
     exchanges = [i for i in places if _type(columns, i) == "exchange"]
-    asked = [i for i in exchanges if columns.pinned[i]] + exchanges[-1:]
+    calls = [i for i in exchanges if columns.pinned[i]] + exchanges[-1:]
     query = Counter[str]()
-    for i in (*about, *asked):
+    for i in (*about, *calls):
         if columns.fact_ids[i] in texts:
             query.update(dict.fromkeys(count_words(_said(texts[columns.fact_ids[i]])), 1))
     present = [i for i in places if columns.fact_ids[i] in texts]
@@ -125,8 +127,10 @@ def _flag_working(relevance: Relevance, facts: Sequence[tuple[int, FactText]]) -
             edited |= called[i]
     to_read, to_write = edited.union(list(read)[:FILES_READ]), {*list(written)[:FILES_WRITTEN]}
     for i, text in facts:
-        files = to_read if is_reading(text) else to_write if is_write(text) else set[str]()
-        relevance.working[i] = not files.isdisjoint(called[i])
+        if is_reading(text) and not to_read.isdisjoint(called[i]):
+            relevance.factor[i] = READ_FACTOR
+        elif is_write(text) and not to_write.isdisjoint(called[i]):
+            relevance.factor[i] = WRITTEN_FACTOR
 
 
 def is_reading(text: FactText) -> bool:

@@ -1,8 +1,8 @@
 """The worth of a fact under a profile, in whole numbers.
 
 ``score = utility × priority × (1 + risk) × novelty × recency``, the factors in thousandths and the product
-rounded down once; ``worth = score × (½ + relevance) × 1 / (1 + age / 30)``, five times that for what the
-agent works with. A number is the same on every machine, and no float is compared. See
+rounded down once; ``worth = score × (½ + relevance) × 1 / (1 + age / 30)``, times a factor for
+what the agent works with. A number is the same on every machine, and no float is compared. See
 ``docs/reference/kernel.md``, compiler.
 """
 
@@ -25,8 +25,6 @@ from cockpit.store.context.profile_model import (
 SCORE_MAX = UTILITY_MAX * (PRIORITY_MAX // WEIGHT_ONE) * 2
 AGE_WAVES = 30
 """Waves after which a fact is worth half."""
-WORKING_FACTOR = 5
-"""How much more a fact is worth that was read of a file which the agent works with."""
 RELEVANCE_ONE = 1_000
 _PRODUCT_ONE = 1_000_000_000_000
 """1 as a product of four factors in thousandths."""
@@ -44,13 +42,13 @@ class Relevance(Struct, frozen=True):
 
     terms: Ints
     """0 to :data:`RELEVANCE_ONE`: how well the fact's text answers the words of the task."""
-    working: Flags
-    """Whether it was read of a file that the agent works with."""
+    factor: Ints
+    """How many times more it is worth for a file that the agent works with; 1 for any other fact."""
 
     @classmethod
     def none(cls, count: int) -> Relevance:
         """Return that of facts of which nothing is known."""
-        return cls(np.zeros(count, np.int64), np.zeros(count, np.bool_))
+        return cls(np.zeros(count, np.int64), np.ones(count, np.int64))
 
 
 class Scores(Struct, frozen=True):
@@ -78,8 +76,7 @@ def score_facts(
     score: Ints = columns.utility * (weight * recency) * novelty // _PRODUCT_ONE
     relevance = relevance or Relevance.none(len(columns))
     near = RELEVANCE_ONE // 2 + relevance.terms
-    worth: Ints = score * near * np.where(relevance.working, WORKING_FACTOR, 1)
-    worth = worth * AGE_WAVES // (AGE_WAVES + age)
+    worth: Ints = score * near * relevance.factor * AGE_WAVES // (AGE_WAVES + age)
     return Scores(score, worth, (index >= 0) & (score > 0))
 
 

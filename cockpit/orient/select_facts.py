@@ -300,12 +300,13 @@ class _Filling:
             for code in range(len(BANDS))
         ]
         gain = np.where(self.level[ranked] == DROPPED, self.smallest[ranked], 0)
-        near = ranked[gain <= np.array(rooms)[self.columns.band[ranked]]]
+        near: Ints = ranked[gain <= np.array(rooms)[self.columns.band[ranked]]]
         if not caps or not len(near):
             return near
         over = self._are_over_share(near, self.smallest[near], caps) & ~self.protected[near]
         self.waited[near[over]] = True
-        return near[~over]
+        hopeful: Ints = near[~over]
+        return hopeful
 
     def _room(self, code: int, *, protected: bool) -> int:
         """Return how many tokens a band may still take."""

@@ -7,13 +7,13 @@ from typing import Any
 from orient_made import fact, profile
 
 from cockpit.orient.fact_columns import columns_from_facts
-from cockpit.orient.relate_facts import relate_facts
-from cockpit.orient.score_facts import RELEVANCE_ONE, WORKING_FACTOR, score_facts
+from cockpit.orient.relate_facts import READ_FACTOR, WRITTEN_FACTOR, relate_facts
+from cockpit.orient.score_facts import RELEVANCE_ONE, score_facts
 from cockpit.store.context.facts import FactText
 
 
-def related(*texts: tuple[str, str, str, dict[str, Any]]) -> list[tuple[int, bool]]:
-    """Relevance and whether it is worked with, of (source type, reference, text, provenance)."""
+def related(*texts: tuple[str, str, str, dict[str, Any]]) -> list[tuple[int, int]]:
+    """Relevance and factor, of (source type, reference, text, provenance)."""
     facts = [
         fact(ref, "objectives" if kind == "task" else "situational", source_type=kind, ref=ref,
              ordinal=number, position=1)
@@ -27,12 +27,12 @@ def related(*texts: tuple[str, str, str, dict[str, Any]]) -> list[tuple[int, boo
     found = relate_facts(columns, lambda ids: {name: by_id[name] for name in ids if name in by_id})
     scores = score_facts(columns, profile({}), len(texts), found)
     plain = score_facts(columns, profile({}), len(texts))
-    for terms, working, worth, least in zip(
-        found.terms, found.working, scores.worth, plain.worth, strict=True
+    for terms, times, worth, least in zip(
+        found.terms, found.factor, scores.worth, plain.worth, strict=True
     ):
-        factor = (RELEVANCE_ONE + 2 * terms) * (WORKING_FACTOR if working else 1)
+        factor = (RELEVANCE_ONE + 2 * terms) * times
         assert abs(worth - least * factor // RELEVANCE_ONE) <= factor
-    return list(zip(found.terms.tolist(), found.working.tolist(), strict=True))
+    return list(zip(found.terms.tolist(), found.factor.tolist(), strict=True))
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -57,7 +57,5 @@ def test_what_was_read_of_files_in_work_and_what_was_written_last_is_worked_with
         ("exchange", "exchange:9.1", "e", call("run", command="cat > two.py <<EOF")),
         ("exchange", "exchange:10.1", "f", call("run", command="python src/f0.py")),
     )
-    assert [working for _, working in kinds] == [
-        *(True, False, False, True, True, True),
-        *(False, True, True, False),
-    ]
+    read, written = READ_FACTOR, WRITTEN_FACTOR
+    assert [factor for _, factor in kinds] == [read, 1, 1, read, read, read, 1, written, written, 1]

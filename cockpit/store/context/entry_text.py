@@ -68,5 +68,5 @@ def parts_of(text: FactText) -> list[str]:
     if text.source_type != "exchange":
         return [text.full]
     arguments = text.provenance.get("arguments", {}).values()
-    said = [value for value in arguments if isinstance(value, str)]
-    return [*said, str(text.provenance.get("result", ""))]
+    texts = [value for value in arguments if isinstance(value, str)]
+    return [*texts, str(text.provenance.get("result", ""))]
