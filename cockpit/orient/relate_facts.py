@@ -26,7 +26,7 @@ LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
 
 MOST_RELATED = 1_000
 """Facts, the newest, that are related; of older ones nothing is known."""
-READ_FACTOR, WRITTEN_FACTOR = 5, 3
+READ_FACTOR, WRITTEN_FACTOR = 8, 3
 """How many times more facts are worth that were read of files in work, and calls that wrote such files."""
 FILES_READ = 3
 """Files that were read last."""

@@ -291,7 +291,8 @@ class _Filling:
             for i, code in zip(chunk.tolist(), columns.band[chunk].tolist(), strict=True):
                 if self.used[code] < limit[code]:
                     self._offer(i, code, stage, caps)
-        return ranked[self.level[ranked] != FULL]
+        left: Ints = ranked[self.level[ranked] != FULL]
+        return left
 
     def _find_hopeful(self, ranked: Ints, limit: Sequence[int], caps: int) -> Ints:
         """Return the facts that bands still have room for, and their sources a share."""
