@@ -434,12 +434,10 @@ def _hand_over(prompts: Sequence[int]) -> list[int]:
 
 def _measure_compiling() -> float:
     """The share of a transcript's tokens that packets do not send, over all runs."""
-    from cost import _recorded as recorded_steps
-    from session_costs import run
+    from needed import load_runs, run_packets, run_transcript
 
     packets = transcripts = 0
-    for task, steps in recorded_steps():
-        ways = run(steps, task, COMPILED_AT)
-        packets += ways["epochs"].tokens
-        transcripts += ways["transcript"].tokens
+    for run in load_runs():
+        packets += sum(run_packets(run, COMPILED_AT).sizes)
+        transcripts += sum(run_transcript(run).sizes)
     return 1 - packets / transcripts

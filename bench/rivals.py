@@ -156,7 +156,7 @@ def beside(linked: Sequence[SessionFact], profile: Profile) -> list[Row]:
     """Ours and each rival on the same facts: CPU, worth by utility, and floors kept."""
     columns = columns_from_facts(linked)
     chosen = select_for_packet(columns, profile, kernel.WAVES)
-    score = dict(zip(chosen.columns.fact_ids, chosen.score.tolist(), strict=True))
+    score = dict(zip(chosen.columns.fact_ids, chosen.scores.worth.tolist(), strict=True))
     ours = _timed(lambda: compile_packet(columns, profile, kernel.WAVES))
     packet = compile_packet(columns, profile, kernel.WAVES)
     mine = {entry.fact_id for band in packet.bands for entry in band.entries}

@@ -35,7 +35,7 @@ BENCHES = (
     "fan_out",
     "compile",
     "prompt_budget",
-    "cost",
+    "needed",
     "keypress",
     "large_things",
     "large_screens",

@@ -102,15 +102,14 @@ class BandView(msgspec.Struct, frozen=True):
 class CacheView(msgspec.Struct, frozen=True):
     """What a provider's cache has of a prompt, in tokens.
 
-    ``stale`` are those that a fresh packet would leave out; ``cost`` is what the call cost, ``costs`` what
-    the cached, new and stale tokens did, empty where it is not known.
+    ``cost`` is what the call cost, ``costs`` what the cached and the new tokens did, empty where it is not
+    known.
     """
 
     cached: int
     new: int
-    stale: int
     cost: str = ""
-    costs: tuple[str, str, str] = ("", "", "")
+    costs: tuple[str, str] = ("", "")
 
 
 class WaveUseView(msgspec.Struct, frozen=True):

@@ -86,6 +86,18 @@ class PacketFact(Struct, frozen=True):
     """It replaces a fact above it."""
     is_bare: bool = False
     """Its text says by itself what it is about, and stands without a source line and fences."""
+    pointed: tuple[str, Mapping[str, Any]] | None = None
+    """Text and provenance as messages show them, where they point to lines that stand above."""
+
+    @property
+    def text_shown(self) -> str:
+        """The text in messages."""
+        return self.pointed[0] if self.pointed else self.text
+
+    @property
+    def provenance_shown(self) -> Mapping[str, Any]:
+        """The provenance in messages: what an exchange says and its result."""
+        return self.pointed[1] if self.pointed else self.provenance
 
 
 class Prompt(Struct, frozen=True):

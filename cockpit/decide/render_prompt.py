@@ -141,7 +141,7 @@ def _render_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
         messages.extend(
             PromptMessage(
                 "tool",
-                str(fact.provenance["result"]),
+                str(fact.provenance_shown["result"]),
                 call_id=str(fact.provenance["call_id"]),
                 tool_name=str(fact.provenance["call"]),
             )
@@ -178,11 +178,11 @@ def _call(fact: PacketFact) -> PromptCall:
     return PromptCall(
         str(fact.provenance["call_id"]),
         str(fact.provenance["call"]),
-        canonical_json(fact.provenance["arguments"]),
+        canonical_json(fact.provenance_shown["arguments"]),
     )
 
 
 def _shown(fact: PacketFact) -> str:
     if fact.level == "gone" or fact.is_bare or fact.source_type in MESSAGE_SOURCES:
         return fact.text
-    return fenced(fact.source_ref, fact.level, fact.text, replaces=fact.replaces)
+    return fenced(fact.source_ref, fact.level, fact.text_shown, replaces=fact.replaces)

@@ -18,9 +18,9 @@ from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.await_decision import DeadlinePassed
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.phases.acting import act, finish_acting, runs_nothing
-from cockpit.loop.phases.deciding import BegunCall, begin_at_once, begin_call, decide
+from cockpit.loop.phases.deciding import begin_call, decide
 from cockpit.loop.phases.learning import CONTINUED, find_finish, learn
-from cockpit.loop.phases.observing import observe, observe_at_once
+from cockpit.loop.phases.observing import observe
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing, may_lack_change
 from cockpit.loop.phases.retry_over_budget import retake_inputs
@@ -185,7 +185,7 @@ async def _run_waves(engine: Engine, lease: _Lease, step: _Step | None) -> Sessi
             engine.forget(wave.wave_id)  # another process may have run it since
         while wave is not None:
             running = wave.wave_id
-            step = await _run_phase(engine, step.session, wave, step.call, lease)
+            step = await _run_phase(engine, step.session, wave, lease)
             wave = step.wave
             if wave is not None and wave.wave_id != running:
                 engine.remember(wave.wave_id, is_new=True)
@@ -211,31 +211,26 @@ class _Step(Struct, frozen=True):
     session: Session
     wave: Wave | None
     """The wave to go on with; None to stop."""
-    call: BegunCall | None = None
-    """The model call that was journalled for it, to be made now."""
 
 
-async def _run_phase(
-    engine: Engine, session: Session, wave: Wave, call: BegunCall | None, lease: _Lease
-) -> _Step:
+async def _run_phase(engine: Engine, session: Session, wave: Wave, lease: _Lease) -> _Step:
     """Run the wave's current phase.
 
-    Steps with nothing outside the store between them are one transaction: a wave's end and the next one's
-    beginning, its Observe where nothing is to be read, its packet and the journal's row of its model call. A
-    plan that runs nothing is committed with the wave's end. Observe, Orient and Decide follow each other at
-    once; a wave that failed in between re-enters where it was.
+    A wave's end and the next one's beginning are one transaction, and so are its packet and the journal's row
+    of its model call. A plan that runs nothing is committed with the wave's end. A wave that failed re-enters
+    where it was.
     """
     store, context = engine.store, WaveContext(engine, session, wave)
     match wave.phase:
         case "observing":
-            return await observe(context, partial(_observed, engine=engine))
+            return _Step(*await observe(context))
         case "orienting":
             if not engine.recall(wave.wave_id).is_new:
                 context = await retake_inputs(context)
             call = await begin_call(context, await orient(context))
             return await decide(call, partial(_decided, engine=engine, lease=lease))
         case "deciding":
-            call = call or await begin_call(context)
+            call = await begin_call(context)
             return await decide(call, partial(_decided, engine=engine, lease=lease))
         case "acting":
             last_write = await act(context)
@@ -248,12 +243,6 @@ async def _run_phase(
             return await store.write(
                 lambda tx: lease.give_up(tx, _end_wave(tx, context, None, nothing))
             )
-
-
-def _observed(tx: Tx, session: Session, wave: Wave, engine: Engine) -> _Step:
-    """Begin the model call of a wave that was just observed, where its packet can be compiled at once."""
-    call = begin_at_once(tx, WaveContext(engine, session, wave))
-    return _Step(session, wave if call is None else call.context.wave, call)
 
 
 def _decided(
@@ -285,16 +274,11 @@ def _end_wave(
 
 
 def _begin_or_stop(tx: Tx, session_id: str, engine: Engine) -> _Step:
-    """Find the wave to run, and take it as far as a transaction can; without one the session stops."""
-    last = waves.find_latest_in(tx, session_id)
+    """Find the wave to run; without one the session stops."""
     wave = _next_wave(tx, session_id, engine)
     if wave is None:
         return _Step(_stop_without_wave(tx, session_id), None)
-    session = sessions.load_in(tx, session_id)
-    is_new = last is None or last.wave_id != wave.wave_id
-    if is_new and wave.phase == "orienting":
-        return _observed(tx, session, wave, engine)
-    return _Step(session, wave)
+    return _Step(sessions.load_in(tx, session_id), wave)
 
 
 def _begin_wave(tx: Tx, wave: Wave, engine: Engine) -> Wave:
@@ -351,11 +335,7 @@ def _next_wave(tx: Tx, session_id: str, engine: Engine) -> Wave | None:
     wave = waves.create(
         tx, session_id=session_id, trace_id=session.trace_id, event_id=cause.event_id
     )
-    wave = _begin_wave(tx, wave, engine)
-    if cause.event_type != CONTINUED:
-        return wave
-    context = WaveContext(engine, sessions.load_in(tx, session_id), wave)
-    return observe_at_once(tx, context) or wave
+    return _begin_wave(tx, wave, engine)
 
 
 class DeadLetter(CockpitError):

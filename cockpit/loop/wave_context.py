@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cockpit.act.workspace import Workspace
-from cockpit.core.named_files import FileNames
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.skills.skill import Skill
 from cockpit.decide.choose_model import choose_model
@@ -76,8 +75,6 @@ class Engine(Struct, frozen=True):
     """The versions of profiles that were read; their content never changes."""
     written: dict[str, WrittenWave] = field(default_factory=dict)
     """The newest waves that this process has written, by id."""
-    file_names: dict[str, FileNames] = field(default_factory=dict)
-    """The files that facts name, by fact id; the texts of facts never change."""
     texts: TextCache = field(default_factory=TextCache)
     """The texts of facts that were rendered."""
     answers: KeptAnswers = field(default_factory=KeptAnswers)

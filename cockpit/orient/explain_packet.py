@@ -7,21 +7,33 @@ decision of a past wave. See ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.orient.compile_packet import ALGORITHM, NOT_RENDERED, load_for, select_for_packet
-from cockpit.orient.epoch_inputs import recorded_standing
-from cockpit.orient.epochs import Appended, WaveSelection, reasons_to_drop, select_for_wave
-from cockpit.orient.fact_columns import FactColumns, Ints
+from cockpit.orient.append_facts import extend_bands
+from cockpit.orient.compile_packet import require_known, select_for_packet
+from cockpit.orient.epochs import (
+    WaveSelection,
+    reasons_to_drop,
+    recorded_standing,
+    select_for_wave,
+)
+from cockpit.orient.fact_columns import FactColumns, Ints, load_columns
 from cockpit.orient.select_facts import KEPT, NO_REASON, Selection
 from cockpit.store.context import profiles
 from cockpit.store.context.facts import LEVELS, SessionFact
-from cockpit.store.context.packets import DIFF, REASONS, Overheads, Packet, detail_of
+from cockpit.store.context.packets import (
+    DIFF,
+    NOT_RENDERED,
+    POINTED,
+    REASONS,
+    Overheads,
+    Packet,
+)
 from cockpit.store.context.profile_model import BANDS, Profile
 
 Verdict = Literal["kept", "shortened", "dropped"]
@@ -47,9 +59,9 @@ class FactVerdict(Struct, frozen=True):
     level: str
     reason: str
     standing: str = ""
-    """In an epoch: ``appended`` by this wave, ``carried`` from the one before, or ``stale`` (carried too,
-    though a fresh packet would leave it out or shorten it). Where one begins: ``spent`` for what is
-    shortened because it is not likely to be needed whole."""
+    """In an epoch: ``appended`` by this wave, or ``carried`` from the one before."""
+    worth: int = 0
+    """What it competes with: its score, by its relevance and its age."""
 
 
 def explain_packet(
@@ -57,7 +69,6 @@ def explain_packet(
     profile: Profile,
     ordinal: int,
     *,
-    algorithm: str = ALGORITHM,
     overheads: Overheads = NOT_RENDERED.overheads,
     band: str = "",
 ) -> tuple[FactVerdict, ...]:
@@ -65,9 +76,7 @@ def explain_packet(
 
     Raises as ``compile_packet`` does, and ``ValueError`` for an unknown band.
     """
-    chosen = select_for_packet(
-        candidates, profile, ordinal, algorithm=algorithm, overheads=overheads
-    )
+    chosen = select_for_packet(candidates, profile, ordinal, overheads=overheads)
     return tuple(_judge(chosen, _in_band(chosen.columns, band)))
 
 
@@ -75,75 +84,51 @@ def explain_stored(
     connection: sqlite3.Connection, session_id: str, packet: Packet, *, band: str = ""
 ) -> tuple[FactVerdict, ...]:
     """Explain the verdict on every fact of a stored packet, or on those of ``band``, in order of time."""
+    require_known(packet.algorithm)
     profile = profiles.load(connection, packet.profile_id, packet.profile_version)
-    columns = load_for(connection, session_id, packet.ordinal, packet.algorithm)
+    columns = load_columns(connection, session_id, packet.ordinal)
+    overheads = packet.overheads
+    if packet.epoch is None:
+        return explain_packet(columns, profile, packet.ordinal, overheads=overheads, band=band)
     standing = recorded_standing(connection, session_id, packet)
-    if standing is None:
-        return explain_packet(
-            columns,
-            profile,
-            packet.ordinal,
-            algorithm=packet.algorithm,
-            overheads=packet.overheads,
-            band=band,
-        )
-    selection = select_for_wave(
-        columns,
-        profile,
-        packet.ordinal,
-        standing,
-        overheads=packet.overheads,
-        algorithm=packet.algorithm,
-    )
-    judged = _judge(selection.fresh, _in_band(columns, band))
-    if selection.appended is None:
-        spent = frozenset(selection.epoch.spent.ids)
-        return tuple(
-            replace(each, standing="spent")
-            if each.verdict == "shortened" and each.fact_id in spent
-            else each
-            for each in judged
-        )
-    return tuple(_judge_in_epoch(packet, selection, selection.appended, judged))
+    wave = select_for_wave(columns, profile, packet.ordinal, standing, overheads=overheads)
+    at = _in_band(columns, band)
+    if wave.fresh is not None:
+        return tuple(_judge(wave.fresh, at))
+    assert standing.before is not None  # noqa: S101 - it was appended to
+    return tuple(_judge_appended(packet, standing.before, wave, at))
 
 
-def _judge_in_epoch(
-    packet: Packet, selection: WaveSelection, appended: Appended, judged: Sequence[FactVerdict]
-) -> Iterator[FactVerdict]:
-    """Yield the verdicts of an appended packet; ``judged`` are those of a fresh one."""
-    columns = selection.fresh.columns
-    reasons = reasons_to_drop(selection, appended)
-    places = zip(columns.fact_ids, columns.ordinal.tolist(), strict=True)
-    rows = {place: i for i, place in enumerate(places)}
-    kept_for = {int(row): int(appended.chosen.kept_for[at]) for at, row in enumerate(appended.rows)}
+def _judge_appended(
+    packet: Packet, before: Packet, wave: WaveSelection, at: Ints
+) -> list[FactVerdict]:
+    """Return the verdicts on facts of an appended packet."""
+    columns = wave.columns
+    assert wave.appended is not None  # noqa: S101 - the caller has looked
+    reasons = reasons_to_drop(columns, wave.appended, extend_bands(columns, before, wave.appended))
     in_force = packet.in_force()
     shown = {entry.fact_id: entry for _, entry in packet.rendered()}
-    for fresh in judged:
-        row = rows[fresh.fact_id, fresh.ordinal]
-        entry = shown.get(fresh.fact_id)
+    verdicts = []
+    for i in at.tolist():
+        verdict = _describe(wave, columns, i)
+        entry = shown.get(columns.fact_ids[i])
         if entry is None:
-            reason = REASONS[int(reasons[row])]
-            yield replace(fresh, verdict="dropped", level="", reason=reason)
+            reason = REASONS[int(reasons[i])] if reasons[i] != NO_REASON else REASONS[0]
+            verdicts.append(replace(verdict, reason=reason))
             continue
-        force = in_force.get(fresh.fact_id)
+        force = in_force.get(columns.fact_ids[i])
         last = force[1] if force else entry
-        is_stale = (
-            force is None
-            or fresh.verdict == "dropped"
-            or (fresh.verdict == "shortened" and detail_of(last) == 0)
+        verdicts.append(
+            replace(
+                verdict,
+                verdict="kept" if last.level in ("full", DIFF, POINTED) else "shortened",
+                level=last.level,
+                tokens=last.tokens,
+                reason=KEPT[0] if last.pinned else KEPT[-1],
+                standing="appended" if last.added == packet.ordinal else "carried",
+            )
         )
-        is_new = last.added == packet.ordinal
-        reason = (
-            KEPT[kept_for[row]] if is_new and kept_for.get(row, NO_REASON) >= 0 else fresh.reason
-        )
-        yield replace(
-            fresh,
-            verdict="kept" if last.level in ("full", DIFF) else "shortened",
-            level=last.level,
-            tokens=last.tokens,
-            reason=reason,
-            standing="appended" if is_new else "stale" if is_stale else "carried",
-        )
+    return verdicts
 
 
 def _in_band(columns: FactColumns, band: str) -> Ints:
@@ -154,35 +139,36 @@ def _in_band(columns: FactColumns, band: str) -> Ints:
 
 def _judge(chosen: Selection, at: Ints) -> list[FactVerdict]:
     """Return the verdicts of a selection on the facts at ``at``."""
-    columns = chosen.columns
-    verdicts: list[FactVerdict] = []
-    for i, fact_band, kind, wave, score, full, taken, level, kept_for, dropped_for in zip(
-        at.tolist(),
-        columns.band[at].tolist(),
-        columns.source_type[at].tolist(),
-        columns.ordinal[at].tolist(),
-        chosen.score[at].tolist(),
-        columns.full[at].tolist(),
-        chosen.tokens[at].tolist(),
-        chosen.level[at].tolist(),
-        chosen.kept_for[at].tolist(),
-        chosen.dropped_for[at].tolist(),
-        strict=True,
-    ):
-        dropped = dropped_for != NO_REASON
-        verdict: Verdict = "dropped" if dropped else "shortened" if level else "kept"
-        verdicts.append(
-            FactVerdict(
-                columns.fact_ids[i],
-                BANDS[fact_band],
-                columns.types[kind],
-                columns.refs[i],
-                wave,
-                score,
-                full if dropped else taken,
+    verdicts = []
+    for i in at.tolist():
+        verdict = _describe(chosen, chosen.columns, i)
+        level, dropped_for = int(chosen.level[i]), int(chosen.dropped_for[i])
+        if dropped_for == NO_REASON:
+            verdict = replace(
                 verdict,
-                "" if dropped else LEVELS[level],
-                REASONS[dropped_for] if dropped else KEPT[kept_for],
+                verdict="shortened" if level else "kept",
+                level=LEVELS[level],
+                tokens=int(chosen.tokens[i]),
+                reason=KEPT[int(chosen.kept_for[i])],
             )
-        )
+        else:
+            verdict = replace(verdict, reason=REASONS[dropped_for])
+        verdicts.append(verdict)
     return verdicts
+
+
+def _describe(wave: WaveSelection | Selection, columns: FactColumns, i: int) -> FactVerdict:
+    """Return a fact as one that was dropped."""
+    return FactVerdict(
+        columns.fact_ids[i],
+        BANDS[int(columns.band[i])],
+        columns.types[int(columns.source_type[i])],
+        columns.refs[i],
+        int(columns.ordinal[i]),
+        int(wave.scores.score[i]),
+        int(columns.full[i]),
+        "dropped",
+        "",
+        "",
+        worth=int(wave.scores.worth[i]),
+    )

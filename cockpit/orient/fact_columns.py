@@ -50,7 +50,7 @@ class FactColumns(Struct, frozen=True):
     of one sketched cluster, or where nothing was sketched of one dedupe key (-1: none).
     ``repeated`` marks a live fact whose id a later
     live fact has too, which no store holds. ``short`` marks facts whose pin an outline satisfies.
-    The tokens are those of the texts, or, for algorithms that count so, as a prompt renders them.
+    The tokens are those that a prompt renders.
     """
 
     fact_ids: Sequence[str]
@@ -77,8 +77,8 @@ class FactColumns(Struct, frozen=True):
         return len(self.fact_ids)
 
 
-def columns_from_facts(facts: Sequence[SessionFact], *, rendered: bool = True) -> FactColumns:
-    """Build columns of facts in memory, with their tokens as ``rendered`` or of the text alone.
+def columns_from_facts(facts: Sequence[SessionFact]) -> FactColumns:
+    """Build columns of facts in memory, with their tokens as a prompt renders them where they were counted.
 
     Raises ``ValueError`` where one names an unknown band.
     """
@@ -86,9 +86,7 @@ def columns_from_facts(facts: Sequence[SessionFact], *, rendered: bool = True) -
     if unknown:
         raise ValueError(f"not a band: {', '.join(sorted(map(repr, unknown)))}")
     n = len(facts)
-    tokens = [
-        fact.level_tokens if fact.costs is None or not rendered else fact.costs for fact in facts
-    ]
+    tokens = [fact.level_tokens if fact.costs is None else fact.costs for fact in facts]
     levels = np.array(tokens, np.int64).reshape(n, 3)
     columns = _columns(
         [fact.fact_id for fact in facts],
@@ -126,15 +124,12 @@ def _repeated(columns: FactColumns) -> Flags:
     return repeated
 
 
-def load_columns(
-    connection: sqlite3.Connection, session_id: str, ordinal: int, *, rendered: bool = True
-) -> FactColumns:
+def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) -> FactColumns:
     """Load columns of every fact that a session has at wave ``ordinal`` from the store.
 
     Equal to ``columns_from_facts(select_linked(...))``, without a record for each of 50,000 facts.
-    ``rendered`` is what the algorithm counts (``ALGORITHMS[...].renders``).
     """
-    candidates = load_candidates(connection, session_id, ordinal, rendered=rendered)
+    candidates = load_candidates(connection, session_id, ordinal)
     place, flags = _numbers(candidates.place), _numbers(candidates.flags)
     return _columns(
         candidates.fact_ids,
@@ -248,37 +243,11 @@ def _in_order(columns: FactColumns) -> FactColumns:
     )
     if later.all():
         return columns
-    order = np.lexsort((position, ordinal))
-    seen, place = ordinal[order], position[order]
-    if ((seen[1:] == seen[:-1]) & (place[1:] == place[:-1])).any():
-        # No stored session has two facts in one place. Facts made by hand may: then every
-        # column decides, so that equal sets still compile alike.
-        order = np.array(sorted(range(len(columns)), key=lambda i: _whole(columns, i)))
-    return take_columns(columns, order)
+    # No stored session has two facts in one place; facts made by hand may.
+    return _take_columns(columns, np.lexsort((np.array(columns.fact_ids), position, ordinal)))
 
 
-def _whole(columns: FactColumns, i: int) -> tuple[Any, ...]:
-    numbers = (
-        columns.utility,
-        columns.pinned,
-        columns.superseded,
-        columns.band,
-        columns.full,
-        columns.outline,
-        columns.reference,
-        columns.short,
-    )
-    return (
-        int(columns.ordinal[i]),
-        int(columns.position[i]),
-        columns.fact_ids[i],
-        columns.types[columns.source_type[i]],
-        columns.refs[i],
-        *(int(column[i]) for column in numbers),
-    )
-
-
-def take_columns(columns: FactColumns, order: NDArray[np.intp]) -> FactColumns:
+def _take_columns(columns: FactColumns, order: NDArray[np.intp]) -> FactColumns:
     """Return the facts at ``order``, in that order."""
     places = order.tolist()
     changed: dict[str, Any] = {

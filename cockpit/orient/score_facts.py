@@ -1,22 +1,18 @@
-"""The score of a fact under a profile, in whole numbers.
+"""The worth of a fact under a profile, in whole numbers.
 
-``score = utility × priority × (1 + risk) × novelty × recency``, the factors in thousandths and the
-product rounded down once, so that a score is the same on every machine and no float is compared.
-See ``docs/reference/kernel.md``.
+``score = utility × priority × (1 + risk) × novelty × recency``, the factors in thousandths and the product
+rounded down once; ``worth = score × (½ + relevance) × 1 / (1 + age / 30)``, times a factor for
+what the agent works with. A number is the same on every machine, and no float is compared. See
+``docs/reference/kernel.md``, compiler.
 """
 
 from __future__ import annotations
-
-from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
 from cockpit.orient.fact_columns import FactColumns, Flags, Ints
-from cockpit.orient.radix_sort import radix_order
 from cockpit.store.context.facts import UTILITY_MAX
-from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.profile_model import (
     BANDS,
     PRIORITY_MAX,
@@ -27,117 +23,95 @@ from cockpit.store.context.profile_model import (
 )
 
 SCORE_MAX = UTILITY_MAX * (PRIORITY_MAX // WEIGHT_ONE) * 2
+AGE_WAVES = 30
+"""Waves after which a fact is worth half."""
+RELEVANCE_ONE = 1_000
+_PRODUCT_ONE = 1_000_000_000_000
+"""1 as a product of four factors in thousandths."""
 
 _DECAY = np.array(
     [1000, 958, 917, 878, 841, 805, 771, 738, 707, 677, 648, 621, 595, 569, 545, 522], np.int64
 )
 """``1000 × 2^(-i/16)``: written down, because a library's power function may differ by a bit."""
-
-_AGES = 63
-"""Ages are worked out for so many waves at once, to be used again in those that follow."""
-
 _UNRULED = Rule("", "", Predicate(), WEIGHT_ONE, 0, 0, 0)
 """The rule of a fact whose source type has no rule."""
 
 
+class Relevance(Struct, frozen=True):
+    """How facts stand to what the session is about; arrays have one item a fact."""
+
+    terms: Ints
+    """0 to :data:`RELEVANCE_ONE`: how well the fact's text answers the words of the task."""
+    factor: Ints
+    """How many times more it is worth for a file that the agent works with; 1 for any other fact."""
+
+    @classmethod
+    def none(cls, count: int) -> Relevance:
+        """Return that of facts of which nothing is known."""
+        return cls(np.zeros(count, np.int64), np.ones(count, np.int64))
+
+
 class Scores(Struct, frozen=True):
-    """``score`` is 0 to :data:`SCORE_MAX` a fact. ``admitted`` is False where the profile's rules
-    for its source type are all disabled or restricted to other facts, or where the score is 0."""
+    """``score`` is 0 to :data:`SCORE_MAX` a fact, before relevance and age; ``worth`` after them.
+
+    ``admitted`` is False where the profile's rules for a fact's source type are all disabled or restricted to
+    other facts, or where the score is 0.
+    """
 
     score: Ints
+    worth: Ints
     admitted: Flags
 
 
-def score_facts(columns: FactColumns, profile: Profile, ordinal: int) -> Scores:
+def score_facts(
+    columns: FactColumns, profile: Profile, ordinal: int, relevance: Relevance | None = None
+) -> Scores:
     """Score every fact as of wave ``ordinal``. Pure."""
-    rules, index = _matched(columns, profile, ordinal)
-    admitted = index >= 0
-    row = np.where(admitted, index, 0)
+    rules, index = _match_rules(columns, profile, ordinal)
+    row = np.where(index >= 0, index, 0)
     age = np.maximum(ordinal - columns.ordinal, 0)
-    oldest = int(age.max(initial=0)) | _AGES
-    aged = np.stack([by_age(*weight_of(rule), oldest) for rule in rules])
-    novelty = _novelty(columns, np.array([rule.novelty_weight for rule in rules])[row])
-    score = columns.utility * aged[row, age] * novelty // WEIGHT_ONE**4
-    return Scores(score, admitted & (score > 0))
+    weight = _per_fact([r.priority_weight * (WEIGHT_ONE + r.risk_weight) for r in rules], row)
+    novelty = _novelty(columns, _per_fact([rule.novelty_weight for rule in rules], row))
+    recency = _recency(_per_fact([rule.recency_half_life for rule in rules], row), age)
+    score: Ints = columns.utility * (weight * recency) * novelty // _PRODUCT_ONE
+    relevance = relevance or Relevance.none(len(columns))
+    near = RELEVANCE_ONE // 2 + relevance.terms
+    worth: Ints = score * near * relevance.factor * AGE_WAVES // (AGE_WAVES + age)
+    return Scores(score, worth, (index >= 0) & (score > 0))
 
 
-def weight_of(rule: Rule) -> tuple[int, int]:
-    """Priority × risk of a rule's facts, and the waves in which recency halves."""
-    return rule.priority_weight * (WEIGHT_ONE + rule.risk_weight), rule.recency_half_life
+def _per_fact(of_rules: list[int], row: Ints) -> Ints:
+    return np.array(of_rules, np.int64)[row]
 
 
-@lru_cache(maxsize=256)
-def by_age(weight: int, span: int, oldest: int) -> Ints:
-    """``weight`` × recency of a rule's facts, by their age in waves, 0 to ``oldest``; not to be changed.
-
-    Recency is 1000, halved for every ``span`` waves; 1000 throughout where that is 0.
-    """
-    age = np.arange(oldest + 1, dtype=np.int64)
-    if span == 0:
-        return np.full(len(age), weight * WEIGHT_ONE)
-    steps = age % span * len(_DECAY) // span
-    return weight * (_DECAY[steps] >> np.minimum(age // span, 63))
+def _recency(half_life: Ints, age: Ints) -> Ints:
+    """Return thousandths: 1000, halved for every ``half_life`` waves; 1000 throughout where that is 0."""
+    span = np.maximum(half_life, 1)
+    halved = _DECAY[age % span * len(_DECAY) // span] >> np.minimum(age // span, 63)
+    return np.where(half_life > 0, halved, WEIGHT_ONE)
 
 
-def _matched(columns: FactColumns, profile: Profile, ordinal: int) -> tuple[list[Rule], Ints]:
-    """The rules in play, and for each fact the index of its rule or -1.
+def _match_rules(columns: FactColumns, profile: Profile, ordinal: int) -> tuple[list[Rule], Ints]:
+    """Return the rules in play, and for each fact the index of its rule or -1.
 
     Of the rules that fit a fact, the one of the highest priority counts (ties: first by id).
     """
-    plan = plan_rules(profile, columns.types)
-    index = np.full(len(columns), -1, np.int64)
-    for place, code in plan.restricted:
-        fits = (columns.source_type == code) & (index < 0)
-        fits = _restricted(columns, plan.rules[place], fits, ordinal)
-        index = np.where(fits, place, index)
-    if not columns.types:
-        return plan.rules, index
-    return plan.rules, np.where(index < 0, plan.for_rest[columns.source_type], index)
-
-
-class RulePlan(NamedTuple):
-    """Which rules are in play for facts of some source types."""
-
-    types: tuple[str, ...]
-    rules: list[Rule]
-    restricted: list[tuple[int, int]]
-    """(place of the rule, code of its source type), in the order in which they are tried."""
-    for_rest: Ints
-    """By code: the place of the rule for facts that no restricted rule fits, or -1."""
-
-
-_plans: KeptByIdentity[tuple[Rule, ...], RulePlan] = KeptByIdentity(64)
-"""By the rules of a profile: the facts of one wave mostly have the types of those before."""
-
-
-def plan_rules(profile: Profile, types: tuple[str, ...]) -> RulePlan:
-    """Return which rules of a profile are in play for facts of these source types."""
-    plan = _plans.get(profile.rules)
-    if plan is None or plan.types != types:
-        plan = _plans.put(profile.rules, _plan_rules(profile.rules, types))
-    return plan
-
-
-def _plan_rules(of_profile: tuple[Rule, ...], types: tuple[str, ...]) -> RulePlan:
     rules = [_UNRULED]
-    named = {rule.source_type for rule in of_profile}
-    for_rest = [-1 if name in named else 0 for name in types]
-    restricted: list[tuple[int, int]] = []
-    codes = {name: code for code, name in enumerate(types)}
-    for rule in sorted(of_profile, key=lambda rule: (-rule.priority_weight, rule.rule_id)):
+    named = np.array([name in {r.source_type for r in profile.rules} for name in columns.types])
+    index = np.full(len(columns), -1, np.int64)
+    if len(columns):
+        index[~named[columns.source_type]] = 0
+    codes = {name: code for code, name in enumerate(columns.types)}
+    for rule in sorted(profile.rules, key=lambda rule: (-rule.priority_weight, rule.rule_id)):
         code = codes.get(rule.source_type)
-        if code is None or not rule.enabled or for_rest[code] >= 0:
-            continue
-        if rule.predicate == Predicate():
-            for_rest[code] = len(rules)
-        else:
-            restricted.append((len(rules), code))
-        rules.append(rule)
-    return RulePlan(types, rules, restricted, np.array(for_rest, np.int64))
+        if code is not None and rule.enabled:
+            open_to = (columns.source_type == code) & (index < 0)
+            index[_restrict(columns, rule.predicate, open_to, ordinal)] = len(rules)
+            rules.append(rule)
+    return rules, index
 
 
-def _restricted(columns: FactColumns, rule: Rule, fits: Flags, ordinal: int) -> Flags:
-    when = rule.predicate
+def _restrict(columns: FactColumns, when: Predicate, fits: Flags, ordinal: int) -> Flags:
     if when.band:
         fits = fits & (columns.band == BANDS.index(when.band))
     if when.min_utility:
@@ -147,24 +121,25 @@ def _restricted(columns: FactColumns, rule: Rule, fits: Flags, ordinal: int) -> 
     if when.ref_prefix:
         places = np.flatnonzero(fits)
         named = [columns.refs[i].startswith(when.ref_prefix) for i in places.tolist()]
-        fits[places] = np.array(named, np.bool_)
+        fits = fits.copy()
+        fits[places] = named
     return fits
 
 
 def _novelty(columns: FactColumns, weight: Ints) -> Ints:
-    """Thousandths: 1000 for the newest fact of a near-duplicate cluster, less for each older one.
+    """Return thousandths: 1000 for the newest fact of a near-duplicate cluster, less for each older one.
 
-    A cluster is live facts alone, fixed before anything is selected, so that no order of selection
-    enters a score.
+    A cluster is live facts alone, fixed before anything is selected, so that no order of selection enters a
+    score.
     """
+    factor = np.full(len(columns), WEIGHT_ONE, np.int64)
     keyed = ~columns.superseded & (columns.cluster >= 0)
     sizes = np.bincount(columns.cluster[keyed], minlength=1)
-    factor = np.full(len(columns), WEIGHT_ONE, np.int64)
     if sizes.max() < 2:
         return factor
     shared = np.flatnonzero(keyed)
     shared = shared[sizes[columns.cluster[shared]] > 1]
-    grouped = shared[radix_order(columns.cluster[shared])]
+    grouped = shared[np.argsort(columns.cluster[shared], kind="stable")]
     sizes[sizes < 2] = 0
     newer = np.repeat(np.cumsum(sizes)[sizes > 0], sizes[sizes > 0]) - 1 - np.arange(len(grouped))
     novelty = WEIGHT_ONE // (newer + 1)

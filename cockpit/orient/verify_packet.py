@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.core.canonical_json import text_digest
-from cockpit.orient.compile_packet import NOT_RENDERED, compile_packet, load_for
-from cockpit.orient.epoch_inputs import recorded_standing
-from cockpit.orient.epochs import compile_wave
+from cockpit.orient.compile_packet import compile_packet, require_known
+from cockpit.orient.epochs import compile_wave, recorded_standing
+from cockpit.orient.fact_columns import load_columns
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -66,25 +66,13 @@ def recompile_packet(connection: sqlite3.Connection, wave_id: str) -> Verificati
     stored = packets.load(connection, wave_id)
     packet = stored.packet
     profile = profiles.load(connection, packet.profile_id, packet.profile_version)
-    columns = load_for(connection, wave.session_id, wave.ordinal, packet.algorithm)
-    standing = recorded_standing(connection, wave.session_id, packet)
-    if standing is None or packet.epoch is None:
-        again = compile_packet(
-            columns,
-            profile,
-            wave.ordinal,
-            algorithm=packet.algorithm,
-            rendering=packet.rendering,
-        )
+    require_known(packet.algorithm)
+    columns = load_columns(connection, wave.session_id, wave.ordinal)
+    if packet.epoch is None:
+        again = compile_packet(columns, profile, wave.ordinal, rendering=packet.rendering)
     else:
-        again = compile_wave(
-            columns,
-            profile,
-            wave.ordinal,
-            standing,
-            rendering=packet.rendering or NOT_RENDERED,
-            algorithm=packet.algorithm,
-        )
+        standing = recorded_standing(connection, wave.session_id, packet)
+        again = compile_wave(columns, profile, wave.ordinal, standing, rendering=packet.rendering)
         again = dataclasses.replace(
             again, epoch=again.epoch and replace(again.epoch, cached=packet.epoch.cached)
         )

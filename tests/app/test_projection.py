@@ -183,18 +183,16 @@ def test_a_thought_is_a_folded_turn_above_the_answer_that_was_streamed() -> None
     assert (second.before, answer.text) == (answer.key, "Done.")
 
 
-def test_the_meter_says_what_cached_new_and_stale_tokens_cost() -> None:
-    view = MeterView(cache=CacheView(0, 0, 5_000))
+def test_the_meter_says_what_cached_and_new_tokens_cost() -> None:
+    view = MeterView(cache=CacheView(0, 0))
     spent = {"input_tokens": 12_000, "output_tokens": 9, "cached_tokens": 4_000, "cost_usd": 0.9}
     for priced, costs in (
-        ({}, ("", "", "")),
-        ({"input_usd": 0.84, "cached_usd": 0.04}, ("$0.04", "$0.80", "$0.14")),
+        ({}, ("", "")),
+        ({"input_usd": 0.84, "cached_usd": 0.04}, ("$0.04", "$0.80")),
     ):
         detail = {"model": "openai:gpt-6", "stop": "end", **spent, **priced}
         row = made_row(1, Action.MODEL_COMPLETED, detail)
-        assert with_reported_cache(view, row).cache == CacheView(
-            4_000, 8_000, 5_000, "$0.90", costs
-        )
+        assert with_reported_cache(view, row).cache == CacheView(4_000, 8_000, "$0.90", costs)
 
 
 def test_a_call_is_paid_by_the_bands_whose_tokens_were_sent() -> None:
@@ -205,7 +203,7 @@ def test_a_call_is_paid_by_the_bands_whose_tokens_were_sent() -> None:
             for band, count in used.items()
         ]
         epoch = {"first": first, "reason": "", "rendered_tokens": 4_000 + situational,
-                 "cached_expected": 0, "stale": 0}  # fmt: skip
+                 "cached_expected": 0, "headroom": 0}  # fmt: skip
         return str(Action.PACKET_COMPILED), {
             "digest": "d", "ordinal": ordinal, "token_used": 9, "token_budget": 99, "facts": 3,
             "dropped": 0, "drops": {}, "bands": bands, "epoch": epoch,

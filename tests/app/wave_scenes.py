@@ -71,7 +71,7 @@ def _walk(
                     ],
                     "epoch": {"first": first, "reason": "budget" if first == number else "",
                               "rendered_tokens": prompt, "cached_expected": cached,
-                              "stale": 900 * (number - first)},
+                              "headroom": 0},
                 },
             )  # fmt: skip
         waves.advance(tx, wave.wave_id, phase)

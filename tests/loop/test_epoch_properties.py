@@ -6,6 +6,7 @@ import dataclasses
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 from examples import examples
@@ -16,18 +17,15 @@ from msgspec.structs import replace
 from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
 from cockpit.loop.phases.orienting import compile_to_fit
-from cockpit.loop.phases.wave_epoch import count_differences, name_files_of
+from cockpit.loop.phases.wave_epoch import count_changes
 from cockpit.loop.phases.wave_prompt import estimate_overheads, measure_prompt, render_packet
 from cockpit.observe.count_tokens import CL100K, O200K, count_tokens
 from cockpit.observe.rendered_cost import with_cost
 from cockpit.orient.compile_packet import compile_packet
-from cockpit.orient.epoch_inputs import Standing
-from cockpit.orient.epochs import compile_wave
-from cockpit.orient.fact_columns import FactColumns, columns_from_facts
+from cockpit.orient.epochs import PROTECTED_WAVES, Standing, compile_wave
+from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.orient.select_facts import PinnedOverBudget
-from cockpit.orient.spent_facts import find_spent
 from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
-from cockpit.store.context.packet_epoch import Change, SpentFacts
 from cockpit.store.context.packets import Packet, Rendering, detail_of, packet_from_body
 from cockpit.store.context.profile_model import BANDS, Band, Profile, load_shipped, scale
 
@@ -116,13 +114,12 @@ class Session:
             )
         )  # fmt: skip
 
-    def count_changes(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
-        return count_differences(pairs, lambda ids: {name: self.texts[name] for name in ids})
+    def load_texts(self, fact_ids: Sequence[str]) -> dict[str, FactText]:
+        return {name: self.texts[name] for name in fact_ids}
 
-    def find_spent(self, columns: FactColumns, ordinal: int) -> SpentFacts:
-        return find_spent(
-            columns, ordinal, lambda ids: name_files_of({name: self.texts[name] for name in ids})
-        )
+    def standing(self, before: Packet | None, *, cold: bool) -> Standing:
+        find_changes = partial(count_changes, load_texts=self.load_texts)
+        return Standing(before, "tools", cold, find_changes, self.load_texts)
 
 
 def _made(kind: str, band: str, name: str, body: str, place: str, *, pinned: bool) -> Fact:
@@ -165,7 +162,7 @@ def test_prompts_of_an_epoch_append(seed, budget, vocabulary, scaled):
         session.wave(ordinal)
         columns = columns_from_facts(session.linked)
         cold = session.dice.random() < 0.05
-        standing = Standing(before, "tools", cold, session.count_changes, session.find_spent)
+        standing = session.standing(before, cold=cold)
         rendering = Rendering(estimate_overheads(profile, TOOLS, ordinal), vocabulary, scaled)
 
         def render(packet: Packet, wave: int = ordinal) -> Prompt:
@@ -177,7 +174,8 @@ def test_prompts_of_an_epoch_append(seed, budget, vocabulary, scaled):
             packet, prompt = compile_to_fit(columns, profile, ordinal, rendering, render, standing)
         except PinnedOverBudget:
             event("pinned over the budget")
-            # What is pinned, alone, does not fit; but for a few tokens that the parts are counted more.
+            # What is pinned, alone and shortened, does not fit; but for a few tokens that the parts are
+            # counted more.
             pinned = [fact for fact in session.linked if fact.pinned and not fact.superseded]
             alone = compile_packet(columns_from_facts(pinned), WIDE, ordinal, rendering=rendering)
             need = measure_prompt(render(alone), vocabulary, scaled) + rendering.overheads.answer
@@ -189,6 +187,7 @@ def test_prompts_of_an_epoch_append(seed, budget, vocabulary, scaled):
         assert packet.rendered_tokens is not None
         assert packet.rendered_tokens + prompt.max_output_tokens <= packet.token_used <= budget
         _check_bands(packet, profile)
+        _check_room(packet, profile, session.linked)
         _check_what_it_says(packet, session.linked)
         if not epoch.begins:
             assert before is not None
@@ -223,13 +222,42 @@ def _check_bands(packet: Packet, profile: Profile) -> None:
         assert band.used <= max(limits.max_tokens, pinned + packet.overheads.in_band(band.name))
 
 
+def _check_room(packet: Packet, profile: Profile, linked: Sequence[SessionFact]) -> None:
+    """Where an epoch begins nothing is out that has room, but for the headroom."""
+    epoch = packet.epoch
+    assert epoch is not None
+    if not epoch.begins:
+        return
+    in_force = packet.in_force()
+    floors = {band.name: band.min_tokens for band in profile.bands}
+    # What points to text above was counted whole when facts were chosen.
+    saved = sum(change.tokens for change in epoch.changes if change.points)
+    spare = packet.token_budget - packet.token_used - saved
+    spare -= max(floors["reserve"] - packet.bands[BANDS.index("reserve")].used, 0)
+    for fact in linked:
+        shown = in_force.get(fact.fact_id)
+        if fact.superseded or (fact.source_type == "exchange" and fact.utility == 0):
+            continue
+        band = packet.bands[BANDS.index(fact.band)]
+        room = min(spare, band.max_tokens - band.used - saved)
+        full = (fact.costs or fact.level_tokens)[0]
+        if shown is None or detail_of(shown[1]):
+            is_near = fact.ordinal > packet.ordinal - PROTECTED_WAVES
+            more = full - (shown[1].tokens if shown else 0)
+            assert more > room - (0 if is_near else epoch.headroom)
+            # Below its floor a band gives nothing away.
+            assert more > min(spare, floors[fact.band] - band.used)
+
+
 def _check_what_it_says(packet: Packet, linked: Sequence[SessionFact]) -> None:
-    """What is in force is live, and every pinned fact is in force, whole."""
+    """What is in force is live, and every pinned fact is in force, whole if it is the user's."""
     live = {fact.fact_id for fact in linked if not fact.superseded}
     in_force = packet.in_force()
     assert set(in_force) <= live
     pinned = {fact.fact_id for fact in linked if fact.pinned and not fact.superseded}
-    assert pinned <= {name for name, (_, entry) in in_force.items() if detail_of(entry) == 0}
+    said = {fact.fact_id for fact in linked if fact.source_type == "person"}
+    assert pinned <= set(in_force)
+    assert pinned & said <= {name for name, (_, entry) in in_force.items() if not detail_of(entry)}
     shown = {entry.fact_id for _, entry in packet.rendered()}
     rows = [fact for fact in linked if fact.fact_id not in shown]
     assert packet.dropped == sum(band.dropped for band in packet.bands)
@@ -239,12 +267,11 @@ def _check_what_it_says(packet: Packet, linked: Sequence[SessionFact]) -> None:
 def _check_again(packet: Packet, standing: Standing, session: Session, profile: Profile) -> None:
     """It compiles to the same packet from what it keeps, with the facts in any order."""
     assert packet.epoch is not None
-    assert packet.rendering is not None
     assert packet_from_body(packet.body()) == packet
     epoch = packet.epoch
     kept = Standing(
-        standing.before, standing.head, epoch.cold, lambda pairs: epoch.changes,
-        lambda columns, ordinal: epoch.spent,
+        standing.before, standing.head, epoch.cold, lambda pairs, waves, shown: epoch.changes,
+        session.load_texts,
     )  # fmt: skip
     again = compile_wave(
         columns_from_facts(session.linked[::-1]), profile, packet.ordinal, kept,

@@ -69,10 +69,10 @@ async def test_explain_and_the_report_say_how_each_wave_stands_and_a_changed_pac
     standing = {fact.source_ref: fact for fact in verdicts}
     assert standing["file:parts.py"].standing == "appended"
     assert standing["file:parts.py"].level == "diff"
-    assert {fact.standing for fact in verdicts} == {"appended", "carried", "stale"}
+    assert {fact.standing for fact in verdicts} == {"appended", "carried"}
     document = await runtime.store.read(lambda c: session_document(c, sid))
     first, second, *_ = [wave["packet"] for wave in document["waves"]]
-    assert first["epoch"] == {"first": 1, "reason": "first", "stale": 0}
+    assert first["epoch"] == {"first": 1, "reason": "first", "headroom": 0}
     assert second["cached_expected"] == first["rendered_tokens"]
     assert first["cost_units"] > first["rendered_tokens"]
     cached, tokens = second["cached_expected"], second["rendered_tokens"]
@@ -88,7 +88,7 @@ async def test_explain_and_the_report_say_how_each_wave_stands_and_a_changed_pac
         ).fetchall():
             tx.execute(f"DROP TRIGGER {name}")
         body = json.loads(packets.load(tx.connection, seen[1].wave_id).body_json)
-        body["quality_ppm"] = 1
+        body["token_used"] += 1
         tx.execute(
             "UPDATE orientation_packets SET packet_json=? WHERE wave_id=?",
             (json.dumps(body), seen[1].wave_id),

@@ -48,29 +48,34 @@ async def test_hundreds_of_small_files_render_into_the_budget(opened, script, pr
 STUCK = finish("wave_from = 1")
 
 
-@pytest.fixture
-def crowded(project):
-    """A project whose AGENTS.md alone is larger than the budget of the tests below."""
-    (project / "AGENTS.md").write_text("Always be careful with the parts of this project.\n" * 900)
-    return project
-
-
-async def stuck(runtime, model):
-    """A session whose first wave failed for its pins."""
-    sid = await runtime.start("look", model=model, policy="all", interactive=False)
-    with pytest.raises(Exception, match=r"project:AGENTS.md .*") as failure:
-        await runtime.run(sid)
-    assert failure.value.code == "pinned_over_budget"
-    for way in ("packet unpin", "AGENTS.md", "ORIENTATION_TOKEN_BUDGET", "profile change"):
-        assert way in str(failure.value)
-    return sid
-
-
-async def test_a_shorter_agents_file_frees_a_wave_that_failed_for_its_pins(opened, script, crowded):
+async def test_rules_of_the_user_are_never_shortened_and_shorter_ones_free_the_wave(
+    opened, script, tmp_path
+):
+    rules = tmp_path / "user" / "non-negotiables.md"
+    rules.parent.mkdir(exist_ok=True)
+    rules.write_text("Always be careful with the parts of this project.\n" * 900)
     async with opened(token_budget=8_000) as runtime:
-        sid = await stuck(runtime, script(STUCK))
-        (crowded / "AGENTS.md").write_text("Be careful.\n")
+        sid = await runtime.start("look", model=script(STUCK), policy="all", interactive=False)
+        with pytest.raises(Exception, match=r"rule:user .*") as failure:
+            await runtime.run(sid)
+        assert failure.value.code == "pinned_over_budget"
+        for way in ("packet unpin", "AGENTS.md", "ORIENTATION_TOKEN_BUDGET", "profile change"):
+            assert way in str(failure.value)
+        rules.write_text("Be careful.\n")
         assert (await runtime.run(sid)).result["status"] == "done"
+
+
+async def test_an_agents_file_that_is_larger_than_the_budget_is_shown_in_part(
+    opened, script, project
+):
+    (project / "AGENTS.md").write_text("First of all.\n" + "Be careful with the parts.\n" * 1_500)
+    async with opened(token_budget=8_000) as runtime:
+        sid = await runtime.start("look", model=script(STUCK), policy="all", interactive=False)
+        assert (await runtime.run(sid)).result["status"] == "done"
+        prompt, packet = await runtime.rendered_prompt(f"{sid}-w1")
+    assert packet.token_used <= 8_000
+    assert "First of all." in prompt.system
+    assert "[cut: ask for file:AGENTS.md to read the rest]" in prompt.system
 
 
 async def test_unpinning_frees_a_wave_that_failed_for_its_pins(opened, script, project):
@@ -123,7 +128,7 @@ def held(connection, wave_id):
         texts[entry.fact_id].source_ref: (
             entry.level,
             texts[entry.fact_id].full
-            if entry.level == "full"
+            if entry.level in ("full", "pointed")
             else texts[entry.fact_id].outline or texts[entry.fact_id].reference,
         )
         for entry in entries
@@ -157,7 +162,7 @@ async def test_a_failure_keeps_its_meaning_and_comes_back_whole(opened, script, 
         assert "[exchange:1.1]" in refused[0].detail.message
         assert "receipt:1.1" in refused[0].detail.message
         level, whole = seen[3]["receipt:1.1"]
-        assert level == "full"
+        assert level in ("full", "pointed")
         assert "collected part 0 " in whole
         assert "closing part 59 " in whole
         assert "half to even" in seen[3]["file:rounding.md:1-3"][1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cockpit.orient.compile_packet import ALGORITHM, compile_packet, load_for
+from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.fact_columns import load_columns
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import Fact
 from cockpit.store.db.database import Store
@@ -21,7 +22,7 @@ class World:
     session_id: str
     profile: profiles.Profile
 
-    def wave(self, seen: Sequence[Fact], algorithm: str = ALGORITHM) -> str:
+    def wave(self, seen: Sequence[Fact]) -> str:
         def observe(tx: Tx) -> str:
             wave = waves.create(tx, session_id=self.session_id, trace_id="t-1")
             facts.record(
@@ -32,8 +33,8 @@ class World:
 
         def orient(tx: Tx) -> None:
             wave = waves.load(tx.connection, wave_id)
-            columns = load_for(tx.connection, self.session_id, wave.ordinal, algorithm)
-            packet = compile_packet(columns, self.profile, wave.ordinal, algorithm=algorithm)
+            columns = load_columns(tx.connection, self.session_id, wave.ordinal)
+            packet = compile_packet(columns, self.profile, wave.ordinal)
             place = {"session_id": self.session_id, "trace_id": wave.trace_id}
             packets.insert(tx, wave_id, packet, pinned_now=wave.pinned_now, **place)
             for phase in waves.PHASES[1:]:

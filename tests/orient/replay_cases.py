@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
-from cockpit.orient.compile_packet import ALGORITHMS, compile_packet
+from cockpit.orient.compile_packet import compile_packet
 from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.profile_model import (
     BANDS,
@@ -25,10 +24,8 @@ from cockpit.store.context.profile_model import (
 CASES = 30
 
 
-def compiled(
-    history: dict[str, Any], *, backwards: bool = False, algorithm: str | None = None
-) -> Any:
-    """The packet of a recorded history, compiled now, by its own algorithm or the one that is given."""
+def compiled(history: dict[str, Any], *, backwards: bool = False) -> Any:
+    """The packet of a recorded history, compiled now."""
     body = history["profile"]
     profile = check(
         Profile(
@@ -50,13 +47,12 @@ def compiled(
         facts[::-1] if backwards else facts,
         profile,
         history["ordinal"],
-        algorithm=algorithm or json.loads(history["packet"])["algorithm"],
     )
 
 
 @lru_cache
 def cases(*, backwards: bool = False) -> list[str]:
-    """The digests of some hundred made packets, of each algorithm."""
+    """The digests of made packets."""
     found = []
     for case in range(CASES):
         dice = random.Random(case)
@@ -78,8 +74,5 @@ def cases(*, backwards: bool = False) -> list[str]:
             for number in range(dice.randrange(60))
         ]
         shape = replace(scale(load_shipped(), 9_000), ranking=dice.choice(("utility", "density")))
-        found += [
-            compile_packet(facts[::-1] if backwards else facts, shape, 4, algorithm=name).digest
-            for name in ALGORITHMS
-        ]
+        found.append(compile_packet(facts[::-1] if backwards else facts, shape, 4).digest)
     return found

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from orient_made import fact
 
 from cockpit.orient.fact_columns import NEVER, columns_from_facts
-from cockpit.orient.radix_sort import radix_order
 
 
 def test_levels_that_are_missing_or_no_shorter_are_never_there() -> None:
@@ -34,10 +32,3 @@ def test_numbers_out_of_range_are_brought_into_it() -> None:
 def test_a_band_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'cellar'"):
         columns_from_facts([fact("a", "cellar")])
-
-
-@pytest.mark.parametrize("most", [1, 70_000, 1 << 45])
-def test_sorting_by_digits_is_a_stable_sort(most: int) -> None:
-    keys = np.random.default_rng(most).integers(0, most, 3_000)
-    assert np.array_equal(radix_order(keys), np.argsort(keys, kind="stable"))
-    assert radix_order(keys[:0]).tolist() == []

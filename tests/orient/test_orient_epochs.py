@@ -6,13 +6,12 @@ import pytest
 from msgspec.structs import replace
 from orient_made import fact, many, profile
 
-from cockpit.orient.epoch_inputs import Standing
-from cockpit.orient.epochs import compile_wave
+from cockpit.orient.epochs import AIM_PERCENT, SHARES, Standing, choose_share, compile_wave
 from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.store.context.facts import SessionFact
-from cockpit.store.context.packet_epoch import CachePrices, Change
-from cockpit.store.context.packets import Packet
-from cockpit.store.context.profile_model import Profile
+from cockpit.store.context.packet_epoch import CachePrices, Change, Epoch
+from cockpit.store.context.packets import Packet, packet_from_body
+from cockpit.store.context.profile_model import Profile, load_shipped
 
 WIDE = profile({"situational": (0, 5_000, 10_000), "identity": (0, 500, 1_000)}, total=10_000)
 
@@ -30,8 +29,15 @@ def compiled(
     """The packet of a wave; ``changes`` gives (base, tokens) by the id of the fact that changed."""
     known = changes or {}
 
-    def count(pairs):
-        return [Change(new, base, known[new][1]) for new, base in pairs if new in known]
+    def count(pairs, waves, shown):
+        differences = [Change(new, base, known[new][1]) for new, base in pairs if new in known]
+        new = [name for names in waves for name in names if name in known]
+        bases = {*shown, *(name for names in waves for name in names)}
+        return differences + [
+            Change(name, known[name][0], known[name][1], points=True)
+            for name in new
+            if known[name][0] in bases
+        ]
 
     return compile_wave(
         columns_from_facts(facts), shape, ordinal, Standing(before, head, cold, count)
@@ -118,21 +124,66 @@ def test_a_fact_that_was_shortened_and_is_pinned_now_comes_in_full() -> None:
     assert entries(second)[-1] == (large.fact_id, "full", 2)
 
 
-def test_no_room_to_append_begins_an_epoch_with_room() -> None:
-    facts = many(90)
+def test_what_repeats_text_above_points_to_it_and_is_whole_again_without_it() -> None:
+    old = fact("old", tokens=500)
+    new = fact("new", tokens=500, ordinal=2)
+    points = {new.fact_id: (old.fact_id, 400)}
+    first = compiled([old], 1)
+    second = compiled([old, new], 2, first, changes=points)
+    assert entries(second)[1:] == [(new.fact_id, "pointed", 2)]
+    assert (second.token_used, set(second.in_force())) == (600, {old.fact_id, new.fact_id})
+    # An epoch that begins points too, where what stands above is kept.
+    third = compiled([old, new], 3, second, head="others", changes=points)
+    assert entries(third) == [(old.fact_id, "full", 0), (new.fact_id, "pointed", 0)]
+    assert packet_from_body(third.body()) == third
+    gone = [replace(old, superseded=True), new]
+    assert entries(compiled(gone, 4, third, head="more", changes=points)) == [
+        (new.fact_id, "full", 0)
+    ]
+
+
+def test_an_epoch_that_begins_for_room_leaves_a_stated_share_of_it_free() -> None:
+    facts = many(95)
     first = compiled(facts, 1)
-    assert first.token_used == 9_000
-    second = compiled([*facts, *new_facts(30)], 2, first)
+    assert first.token_used == 9_500
+    second = compiled([*facts, *new_facts(10)], 2, first)
     assert reason(second) == "budget"
-    assert second.token_used <= 5_100
-
-
-def test_what_is_pinned_may_take_the_room_to_append() -> None:
-    facts = [replace(each, pinned=True) for each in many(70)]
-    first = compiled(facts, 1)
-    second = compiled([*facts, *new_facts(40)], 2, first, head="others")
-    assert reason(second) == "head"
+    assert second.epoch is not None
+    # One more epoch after one full packet saves nothing that could pay for it: the most is left free.
+    assert (second.epoch.share, second.epoch.headroom) == (SHARES[-1], 6_000)
+    # All that was seen is of the last three waves, and gives nothing away.
     assert second.token_used == 10_000
+    later = compiled([*facts, *new_facts(10), *seen(5, 10)], 5, second)
+    # The floor of a band is 0 here; what is of the last three waves stays, of the rest as much as is open.
+    assert reason(later) == "budget"
+    assert later.token_used == 4_000
+    assert {one.fact_id for one in seen(5, 10)} <= set(later.in_force())
+    wide = compiled([*facts, *new_facts(10), *seen(5, 10)], 5, second, head="others")
+    assert wide.token_used == 9_000, "for another reason a tenth is left free"
+
+
+def seen(ordinal: int, count: int) -> list[SessionFact]:
+    """Facts of a wave that are worth less than all others."""
+    return [
+        fact(f"seen-{ordinal}-{i}", ordinal=ordinal, position=i, utility=1_000)
+        for i in range(count)
+    ]
+
+
+def test_the_share_is_the_smallest_at_a_fair_price() -> None:
+    prices = CachePrices()
+    far = Epoch(9, "budget", 0, "", "", False, paid=1, transcript_paid=10**9)
+    assert choose_share(prices, far, 1_000, 10_000, 500) == SHARES[0]
+    shares = [
+        choose_share(
+            prices,
+            replace(far, paid=paid, transcript_paid=10**8, transcript_before=60_000),
+            *(1_000, 10_000, 500),
+        )
+        for paid in range(AIM_PERCENT * 10**6, AIM_PERCENT * 10**6 + 10**8, 10**6)
+    ]
+    assert shares == sorted(shares)
+    assert shares[-1] == SHARES[-1]
 
 
 def test_another_profile_begins_an_epoch() -> None:
@@ -163,40 +214,56 @@ def test_a_removed_rule_begins_an_epoch() -> None:
     assert reason(compiled([replace(rule, superseded=True)], 2, first)) == "head"
 
 
-def test_a_cold_cache_begins_an_epoch_where_something_is_stale() -> None:
+def test_a_cold_cache_begins_an_epoch_where_a_fresh_packet_is_smaller() -> None:
     old, gone = fact("old"), fact("gone", key="k", ref="made:old")
     first = compiled([old, gone], 1)
     assert reason(compiled([old, gone], 2, first, cold=True)) == ""
     assert reason(compiled([old, replace(gone, superseded=True)], 2, first, cold=True)) == "cold"
 
 
-def test_an_epoch_ends_when_its_rent_has_paid_for_a_fresh_packet() -> None:
-    """Stale tokens are carried until that has cost as much as sending the fresh packet."""
-    live = [fact(f"live-{i}", tokens=400) for i in range(5)]
-    stale = [fact(f"stale-{i}", tokens=400, key=f"k{i}") for i in range(5)]
-    packet = compiled([*live, *stale], 1)
-    gone = [replace(each, superseded=True) for each in stale]
-    reasons, rent = [], 0
-    for ordinal in range(2, 30):
-        packet = compiled([*live, *gone], ordinal, packet)
-        reasons.append(reason(packet))
-        assert packet.epoch is not None
-        if reasons[-1]:
-            break
-        assert packet.epoch.fresh == 2_000
-        rent += 100 * packet.epoch.stale
-        assert packet.epoch.rent == rent
-        assert rent < 1_250 * 2_000
-    assert reasons[-1] == "stale"
-    assert rent + 100 * packet.epoch.stale >= 1_250 * 2_000
-    assert packet.token_used == 2_000
-    assert packet.epoch.rent == 0
+def test_what_is_old_ends_no_epoch_while_there_is_room() -> None:
+    facts = many(20)
+    packet = compiled(facts, 1)
+    for ordinal in range(2, 40):
+        facts = [replace(each, superseded=each.position < ordinal // 2) for each in facts]
+        packet = compiled(facts, ordinal, packet)
+        assert reason(packet) == ""
+    assert packet.epoch is not None
+    assert packet.epoch.transcript == 2_000
+    assert packet.epoch.paid > 0
 
 
-def test_the_prices_of_the_profile_decide() -> None:
-    live, stale = fact("live", tokens=400), fact("stale", tokens=400, key="k")
-    dear = replace(WIDE, cache=CachePrices(read=1_000, write=1_000))
-    first = compiled([live, stale], 1, shape=dear)
-    second = compiled([live, replace(stale, superseded=True)], 2, first, shape=dear)
-    assert reason(second) == "stale"
-    assert dear.digest != WIDE.digest
+def reads(ordinal: int, count: int, tokens: int) -> list[SessionFact]:
+    """Files that were read in a wave."""
+    return [
+        fact(f"read-{ordinal}-{i}", tokens=tokens, outline=400, reference=40, ordinal=ordinal,
+             position=i, source_type="file")
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def test_one_large_approved_read_stays_when_a_command_prints() -> None:
+    shipped = load_shipped()
+    files = reads(2, 18, 7_200)
+    task = fact("task", "objectives", source_type="task", pinned=True)
+    first = compiled([task], 1, shape=shipped)
+    second = compiled([task, *files], 2, first, shape=shipped)
+    whole = [entry for _, entry in second.rendered() if entry.level == "full"]
+    assert len(whole) == 1 + 110_000 // 7_200
+    printed = fact("printed", tokens=2_300, ordinal=3, source_type="exchange")
+    third = compiled([task, *files, printed], 3, second, shape=shipped)
+    assert third.bands[3].used > 110_000 - 7_200
+    assert printed.fact_id in third.in_force()
+
+
+def test_reads_that_fill_the_band_take_no_more_than_a_share_from_those_before() -> None:
+    shipped = load_shipped()
+    facts: list[SessionFact] = []
+    packet = None
+    for ordinal in range(1, 14):
+        facts += reads(ordinal, 1, 10_000)
+        packet = compiled(facts, ordinal, packet, shape=shipped)
+        whole = [entry for _, entry in packet.rendered() if entry.level == "full"]
+        assert len(whole) == ordinal or packet.bands[3].used >= 45_000
+        assert {each.fact_id for each in facts[-3:]} <= {entry.fact_id for entry in whole}
+        assert len(whole) == ordinal or ordinal > 11

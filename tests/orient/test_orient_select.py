@@ -49,11 +49,10 @@ def test_a_floor_is_kept_for_its_band_even_when_another_is_worth_more() -> None:
     assert used(packet)["situational"] == 700
 
 
-@pytest.mark.parametrize(("way", "taken"), [("bands/2", 700), ("bands/3", 1_000)])
-def test_a_floor_that_no_fact_can_fill_is_room_for_others(way: str, taken: int) -> None:
+def test_a_floor_that_no_fact_can_fill_is_room_for_others() -> None:
     rooms = {"situational": (0, 1_000, 1_000), "exploration": (300, 300, 300)}
-    packet = compile_packet(many(20), profile(rooms), 1, algorithm=way)
-    assert used(packet) == {**dict.fromkeys(used(packet), 0), "situational": taken}
+    packet = compile_packet(many(20), profile(rooms), 1)
+    assert used(packet) == {**dict.fromkeys(used(packet), 0), "situational": 1_000}
 
 
 @pytest.mark.parametrize(("size", "held"), [(100, 100), (200, 0)])
@@ -65,11 +64,6 @@ def test_the_part_of_a_floor_that_whole_facts_cannot_fill_is_room_for_others(
     packet = compile_packet([*lumps, *many(9, "objectives")], profile(rooms, total=500), 1)
     assert (used(packet)["situational"], used(packet)["objectives"]) == (held, 500 - held)
     assert dict(packet.drops)["band_ceiling"] == 3 - held // size
-    way = "bands/2"
-    older = compile_packet(
-        [*lumps, *many(9, "objectives")], profile(rooms, total=500), 1, algorithm=way
-    )
-    assert (used(older)["situational"], used(older)["objectives"]) == (held, 300)
 
 
 def test_a_sources_cap_gives_way_to_a_floor_that_nobody_else_fills() -> None:
@@ -120,22 +114,6 @@ def test_a_level_that_is_no_shorter_is_never_chosen() -> None:
     assert packet.drops == (("band_ceiling", 1),)
 
 
-def test_room_left_over_lengthens_what_was_shortened() -> None:
-    # Cut anywhere, each band would get 500; in whole facts one of them gives its room away.
-    rooms = {"objectives": (0, 500, 1_000), "situational": (0, 500, 1_000)}
-    best = fact("best", "objectives", tokens=600, outline=50, utility=900_000)
-    other = fact("other", tokens=700, reference=20, utility=800_000)
-    packet = compile_packet([best, other], profile(rooms), 1, algorithm="bands/1")
-    assert kept(packet, "objectives") == [(best.fact_id, "full")]
-    assert kept(packet, "situational") == [(other.fact_id, "reference")]
-    # The next band has what one leaves before anything is shortened: more is said in all.
-    packet = compile_packet([best, other], profile(rooms), 1)
-    assert kept(packet, "objectives") == [(best.fact_id, "outline")]
-    assert kept(packet, "situational") == [(other.fact_id, "full")]
-    packet = compile_packet([best, fact("other", tokens=40)], profile(rooms), 1)
-    assert kept(packet, "objectives") == [(best.fact_id, "full")]
-
-
 def test_pinned_facts_are_kept_in_full_beyond_target_and_ceiling() -> None:
     rooms = {"objectives": (0, 100, 200), "situational": (0, 500, 1_000)}
     said = fact("said", "objectives", tokens=400, outline=10, pinned=True, utility=0)
@@ -145,22 +123,36 @@ def test_pinned_facts_are_kept_in_full_beyond_target_and_ceiling() -> None:
     assert dict(packet.drops) == {"band_ceiling": 1, "budget": 14}
 
 
-def test_pinned_facts_over_the_budget_are_an_error_that_names_them() -> None:
+def test_pinned_facts_over_the_budget_are_shortened_in_order_and_then_an_error_that_names_them() -> (
+    None
+):
     facts = [
-        fact("large", "objectives", tokens=900, pinned=True),
-        fact("small", "objectives", tokens=50, pinned=True),
+        fact("old", "exploration", tokens=300, outline=100, reference=10, pinned=True),
+        fact("new", "exploration", tokens=300, outline=100, reference=10, pinned=True, position=2),
+        fact("rules", "identity", tokens=300, reference=20, pinned=True),
+        fact("said", "objectives", tokens=300, reference=5, pinned=True, source_type="person"),
     ]
-    rooms = {"objectives": (0, 0, 2_000), "identity": (100, 100, 100)}
+    rooms = {"objectives": (0, 0, 2_000), "exploration": (100, 100, 2_000)}
+    levels = {
+        total: [
+            entry.level
+            for _, entry in compile_packet(facts, profile(rooms, total=total), 1).rendered()
+        ]
+        for total in (1_200, 1_000, 800, 620, 340)
+    }
+    # The order of the prompt: identity, objectives, exploration.
+    assert levels == {
+        1_200: ["full", "full", "full", "full"],
+        1_000: ["full", "full", "outline", "full"],
+        800: ["full", "full", "outline", "outline"],
+        620: ["full", "full", "reference", "reference"],
+        340: ["reference", "full", "reference", "reference"],
+    }
     with pytest.raises(PinnedOverBudget) as caught:
-        compile_packet(facts, profile(rooms), 1, algorithm="bands/2")
-    assert "50 short" in str(caught.value)
-    # An empty floor is no reason to fail; the budget is.
-    assert used(compile_packet(facts, profile(rooms), 1))["objectives"] == 950
-    with pytest.raises(PinnedOverBudget) as caught:
-        compile_packet(facts, profile(rooms, total=900), 1)
+        compile_packet(facts, profile(rooms, total=339), 1)
     words = str(caught.value)
-    assert words.index("made:large (900)") < words.index("made:small (50)")
-    assert "50 more than the budget of 900" in words
+    assert words.index("made:said (300)") < words.index("made:rules (20)")
+    assert "1 more than the budget" in words
     assert caught.value.code == "pinned_over_budget"
 
 

@@ -47,24 +47,20 @@ async def test_it_says_where_the_budget_went(stage):
 
 
 async def test_it_says_what_the_providers_cache_has(stage):
-    costs = ("$0.0300", "$0.0083", "$0.0012")
-    cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, 4_050, "$0.04"))
-    priced = MeterView(BANDS, 1, 9, cache=CacheView(101_200, 2_220, 4_050, "$0.04", costs))
-    fresh = MeterView(BANDS, 113_420, 150_000, cache=CacheView(0, 103_420, 0))
+    costs = ("$0.0300", "$0.0083")
+    cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, "$0.04"))
+    priced = MeterView(BANDS, 1, 9, cache=CacheView(101_200, 2_220, "$0.04", costs))
+    fresh = MeterView(BANDS, 113_420, 150_000, cache=CacheView(0, 103_420))
     meter = BandMeter()
     async with stage(meter, size=(90, 14)) as pilot:
         for width, view, told in (
             (90, fresh, "cached 0 · new 103,420"),
-            (90, cached, "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04"),
-            (
-                90,
-                priced,
-                "cached 101,200 $0.0300 · new 2,220 $0.0083 · stale 4,050 $0.0012 · in all $0.04",
-            ),
-            (60, priced, "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04"),
+            (90, cached, "cached 101,200 · new 2,220 · in all $0.04"),
+            (90, priced, "cached 101,200 $0.0300 · new 2,220 $0.0083 · in all $0.04"),
+            (60, priced, "cached 101,200 · new 2,220 · in all $0.04"),
             # No amount of money is cut off: it would say another one.
-            (46, priced, "cached 101k  new 2.2k  stale 4.0k  $0.04"),
-            (42, priced, "cached 101k  new 2.2k  stale 4.0k"),
+            (40, priced, "cached 101k  new 2.2k  $0.04"),
+            (32, priced, "cached 101k  new 2.2k"),
         ):
             meter.show(view)
             await pilot.resize_terminal(width, 14)
@@ -115,7 +111,7 @@ async def test_below_the_bands_are_the_waves_the_legend_and_what_bands_hold(stag
         rows = [each.strip("│").rstrip() for each in pilot.app.rows]
         text = "\n".join(rows)
         assert "$0.0012" in row([each.strip() for each in rows], "objectives")
-        assert "┃ floor" in text and "stale no longer needed" in text
+        assert "┃ floor" in text and "new sent for the first time" in text
         assert "the rules: AGENTS.md and yours" in text
         waves = [each for each in rows if "% cached" in each]
         shown = [int(each.split()[0].rstrip("↻")) for each in waves]

@@ -180,23 +180,17 @@ class BandMeter(Widget, can_focus=True):
 
 
 def _without_costs(cache: CacheView) -> CacheView:
-    return msgspec.structs.replace(cache, costs=("", "", ""))
+    return msgspec.structs.replace(cache, costs=("", ""))
 
 
 def _cache_line(cache: CacheView, *, short: bool, label: str = "") -> Content:
     """Draw one line; ``short`` rounds the tokens, has wider gaps for dots and the call's cost alone."""
-    costs = ("", "", "") if short else cache.costs
-    of_cached, of_new, of_stale = (
-        f" {clean(cost, newlines=False)}" if cost else "" for cost in costs
-    )
+    costs = ("", "") if short else cache.costs
+    of_cached, of_new = (f" {clean(cost, newlines=False)}" if cost else "" for cost in costs)
     gap = "  " if short else " · "
-    cached, new, stale = (
-        tokens(count) if short else f"{count:,}" for count in (cache.cached, cache.new, cache.stale)
-    )
+    cached, new = (tokens(count) if short else f"{count:,}" for count in (cache.cached, cache.new))
     parts: list[Part] = [("cached ", DIM), cached, (of_cached, DIM)]
     parts += [(f"{gap}new ", DIM), new, (of_new, DIM)]
-    if cache.stale:
-        parts += [(f"{gap}stale ", DIM), (stale, WARN), (of_stale, DIM)]
     if cache.cost:
         parts += [(f"{gap}{label}", DIM), clean(cache.cost, newlines=False)]
     return line(*parts)

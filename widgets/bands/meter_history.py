@@ -36,7 +36,6 @@ _MARKS: tuple[tuple[Part, ...], ...] = (
 _CACHE: tuple[tuple[Part, ...], ...] = (
     (("cached", STRONG), (" the provider had it", DIM)),
     (("new", STRONG), (" sent for the first time", DIM)),
-    (("stale", STRONG), (" no longer needed", DIM)),
 )
 _GAP = "   "
 _BAR_LEAST, _BAR_MOST = 10, 72

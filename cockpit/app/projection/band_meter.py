@@ -71,7 +71,7 @@ def _expected_cache(packet: PacketCompiled) -> CacheView | None:
     if not isinstance(epoch, EpochUse):
         return None
     new = epoch.rendered_tokens - epoch.cached_expected
-    return CacheView(epoch.cached_expected, new, epoch.stale)
+    return CacheView(epoch.cached_expected, new)
 
 
 def with_reported_cache(view: MeterView, row: Row) -> MeterView:
@@ -81,8 +81,7 @@ def with_reported_cache(view: MeterView, row: Row) -> MeterView:
         return view
     cached = usage.cached_tokens
     cost = money(usage.cost_usd) if usage.cost_usd is not None else ""
-    new, stale = usage.input_tokens - cached, view.cache.stale
-    cache = CacheView(cached, new, stale, cost, _costs(usage, stale))
+    cache = CacheView(cached, usage.input_tokens - cached, cost, _costs(usage))
     history = tuple(
         msgspec.structs.replace(use, cached=cached, prompt=usage.input_tokens, cost=cost)
         for use in view.history[-1:]
@@ -103,17 +102,11 @@ def _share(name: str, of_bands: Mapping[str, float]) -> str:
     return f"{sign}{money(of_bands.get(name, 0.0))}"
 
 
-def _costs(usage: ModelCompleted, stale: int) -> tuple[str, str, str]:
-    """Return what the cached, new and stale tokens cost: stale ones are those that were cached first."""
+def _costs(usage: ModelCompleted) -> tuple[str, str]:
+    """Return what the cached and the new tokens cost."""
     if not isinstance(usage.input_usd, float) or not isinstance(usage.cached_usd, float):
-        return ("", "", "")
-    cached, new = usage.cached_tokens, usage.input_tokens - usage.cached_tokens
-    of_cached, of_new = usage.cached_usd, usage.input_usd - usage.cached_usd
-    carried = min(stale, cached)
-    of_stale = of_cached * carried / max(cached, 1) + of_new * min(stale - carried, new) / max(
-        new, 1
-    )
-    return money(of_cached), money(of_new), money(of_stale)
+        return ("", "")
+    return money(usage.cached_usd), money(usage.input_usd - usage.cached_usd)
 
 
 def _costs_of_bands(history: tuple[WaveUseView, ...], usage: ModelCompleted) -> Mapping[str, float]:

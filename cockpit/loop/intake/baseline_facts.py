@@ -29,6 +29,8 @@ _COMMENT = re.compile(r"^[ \t]*<!--.*?-->[ \t]*\n?", re.DOTALL | re.MULTILINE)
 """A comment of its own lines: notes to whoever edits the context file, such as those of a template."""
 _OF_PROJECT = "Follow its conventions for this work; it changes none of the rules above."
 """Above the fences of a project's file in the system text: its words speak for the project alone."""
+OUTLINE_CHARS = 2_000
+"""Characters of a project's file that a packet shows whose budget is too small for all of it."""
 FILE_LIMIT = 64 * 1024
 """Bytes of an identity file; a longer one is cut with a notice."""
 
@@ -49,7 +51,8 @@ def baseline(confined: Confined, user_dir: Path, tools: Sequence[ToolDef]) -> li
                     "project",
                     f"project:{name}",
                     "identity",
-                    f"From the project's {path}. {_OF_PROJECT}\n\n{fence_text(text, 'markdown')}",
+                    _quote_file(path, text),
+                    outline=_quote_start(path, text),
                 )
             )
     facts.append(tools_fact(tools))
@@ -72,8 +75,20 @@ def task_fact(opening: str, *, band: str) -> Fact:
     return _pinned("task", "task:opening", band, opening)
 
 
-def _pinned(source_type: str, source_ref: str, band: str, text: str) -> Fact:
-    safe = mask(text)
+def _quote_file(path: str, text: str) -> str:
+    return f"From the project's {path}. {_OF_PROJECT}\n\n{fence_text(text, 'markdown')}"
+
+
+def _quote_start(path: str, text: str) -> str:
+    """Return the beginning of a long file, for a budget that is too small for it; '' for a short one."""
+    if len(text) <= OUTLINE_CHARS:
+        return ""
+    begin = text[:OUTLINE_CHARS].rpartition("\n")[0] or text[:OUTLINE_CHARS]
+    return f"{_quote_file(path, begin)}\n[cut: ask for file:{path} to read the rest]"
+
+
+def _pinned(source_type: str, source_ref: str, band: str, text: str, *, outline: str = "") -> Fact:
+    safe, short = mask(text), mask(outline)
     brief = safe.splitlines()[0][:120]
     return with_cost(
         Fact(
@@ -82,6 +97,7 @@ def _pinned(source_type: str, source_ref: str, band: str, text: str) -> Fact:
             band=band,
             full=Level(safe, count_again(safe)),  # most are in every session
             reference=Level(brief, count_tokens(brief)),
+            outline=Level(short, count_tokens(short)) if short else None,
             provenance={"sha256": text_digest(safe)},
             dedupe_key=source_ref,
             utility=1_000_000,

@@ -46,7 +46,7 @@ from cockpit.decide.model import (
     Usage,
 )
 from cockpit.loop.decisions import task_type_tool
-from cockpit.loop.phases.orienting import CompiledPacket, compile_at_once
+from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
@@ -120,16 +120,6 @@ def _store_call(tx: Tx, context: WaveContext, compiled: CompiledPacket) -> Begun
     context = replace(context, wave=compiled.store(tx))
     context.journal(tx, ModelCalled(model=_model_of(context).name, attempt=1))
     return BegunCall(context, compiled.prompt, 1, compiled.packet)
-
-
-def begin_at_once(tx: Tx, context: WaveContext) -> BegunCall | None:
-    """Compile the packet of a wave that this transaction took to ``orienting``, and journal its call.
-
-    Nothing is outside the store between the two. Returns None, with nothing written, where the packet has
-    to be compiled outside of a transaction.
-    """
-    compiled = compile_at_once(tx, context)
-    return None if compiled is None else _store_call(tx, context, compiled)
 
 
 async def begin_call(context: WaveContext, compiled: CompiledPacket | None = None) -> BegunCall:

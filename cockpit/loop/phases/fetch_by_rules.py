@@ -86,11 +86,6 @@ def _was_copied(connection: sqlite3.Connection, wave_id: str) -> bool:
     return row is not None
 
 
-def has_due_rules(connection: sqlite3.Connection, context: WaveContext) -> bool:
-    """Whether an enabled rule has something to read in this wave."""
-    return bool(_list_due(connection, context))
-
-
 async def request_by_rules(context: WaveContext) -> None:
     """Record one approved request for every enabled rule that has something to read in this wave."""
     due = context.store.read_now(lambda connection: _list_due(connection, context))

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.decisions.await_decision import DISCUSS_NOTICE, DecidedProposal, await_decision
 from cockpit.loop.intake.baseline_facts import baseline, task_fact, tools_fact
 from cockpit.loop.knowledge.gather_knowledge import (
-    find_question,
     is_by_librarian,
     request_knowledge,
 )
 from cockpit.loop.phases.fetch_by_rules import (
     has_acted,
-    has_due_rules,
     is_by_rule,
     request_by_rules,
 )
@@ -36,10 +34,10 @@ from cockpit.loop.phases.tool_results import (
     release_kept_results,
 )
 from cockpit.loop.phases.wave_prompt import estimate_overheads, tools_of_wave
-from cockpit.loop.reentry.reads_before_action import has_due_evidence, request_evidence
+from cockpit.loop.reentry.reads_before_action import request_evidence
 from cockpit.loop.repeated_calls import read_repeat, repeat_notice
-from cockpit.loop.skills.session_skills import has_unread_skills, refresh_skills, take_in_skills
-from cockpit.loop.skills.skill_vectors import compare_skills, lacks_vectors
+from cockpit.loop.skills.session_skills import refresh_skills, take_in_skills
+from cockpit.loop.skills.skill_vectors import compare_skills
 from cockpit.loop.tools.offer_tools import is_newly_offered, list_added
 from cockpit.loop.user_message import USER_MESSAGE_SENT
 from cockpit.loop.wave_context import EVENT_LEASE_S, WaveContext
@@ -56,19 +54,16 @@ from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
-T = TypeVar("T")
-
 NAMED = "person:named"
 """Who grants the files that the user named in words typed here."""
 
-KEPT_SHARE = 4
-"""Results that are kept for their meaning take at most a quarter of the budget; older ones compete."""
+KEPT_SHARE = 16
+"""Results that are kept for their meaning take at most this part of the budget; older ones compete."""
 
 
-async def observe(context: WaveContext, then: Callable[[Tx, Session, Wave], T]) -> T:
-    """Take a wave from ``observing`` to ``orienting``.
+async def observe(context: WaveContext) -> tuple[Session, Wave]:
+    """Take a wave from ``observing`` to ``orienting``; returns it with the session as it is then.
 
-    ``then`` follows in the same transaction, with the session as it is then; returns what it returns.
     Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
     await refresh_skills(context.engine)
@@ -94,38 +89,15 @@ async def observe(context: WaveContext, then: Callable[[Tx, Session, Wave], T]) 
         take_in_task = None
     close_jobs = await run_observation_jobs(context, work)
 
-    def take_in(tx: Tx) -> T:
+    def take_in(tx: Tx) -> tuple[Session, Wave]:
         if close_jobs is not None:
             close_jobs(tx)
         if take_in_task is not None:
             take_in_task(tx)
         wave = _take_in_results(tx, context)
-        return then(tx, sessions.load_in(tx, context.session.session_id), wave)
+        return sessions.load_in(tx, context.session.session_id), wave
 
     return await context.store.write(take_in)
-
-
-def observe_at_once(tx: Tx, context: WaveContext) -> Wave | None:
-    """Take a wave that has just begun to ``orienting`` in the transaction that began it.
-
-    Returns None, with nothing written, where something has to be read or waited for first: that is not for
-    a transaction. The wave continues one before it, and is not tried again.
-    """
-    connection, session = tx.connection, context.session
-    profile = (session.profile_id, context.wave.profile_version)
-    if (
-        profile not in context.engine.profiles  # read in a transaction that may be rolled back
-        or has_unread_skills(context.engine)
-        or lacks_vectors(connection, context)
-        or context_requests.has_open(connection, session.session_id)
-        or (session.interactive and _find_silent_discussion(connection, context) is not None)
-        or has_due_evidence(connection, context)
-        or has_due_rules(connection, context)
-        or find_question(connection, context) is not None
-        or _list_changed_files(connection, context)
-    ):
-        return None
-    return _take_in_results(tx, context, has_jobs=False)
 
 
 def _opens_session(connection: sqlite3.Connection, wave: Wave) -> bool:
@@ -324,11 +296,8 @@ def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) ->
     return [FileRead(str(item), str(path), str(sha256)) for item, path, sha256 in rows]
 
 
-def _take_in_results(tx: Tx, context: WaveContext, *, has_jobs: bool = True) -> Wave:
-    """Store the results of the wave before and the user's messages, and step to ``orienting``.
-
-    ``has_jobs``: observation jobs may have stored facts of this wave already.
-    """
+def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
+    """Store the results of the wave before and the user's messages, and step to ``orienting``."""
     new_facts: list[Fact] = []
     results: list[Exchange] = []
     if context.wave.ordinal == 1:
@@ -349,7 +318,7 @@ def _take_in_results(tx: Tx, context: WaveContext, *, has_jobs: bool = True) -> 
         if not changed and is_newly_offered(context):
             new_facts.append(tools_fact((*tools_of_session(context), *list_added(context))))
     new_facts += _user_messages(tx, context)
-    _record_facts(tx, context, new_facts, job="words", are_first=not has_jobs)
+    _record_facts(tx, context, new_facts, job="words")
     take_in_skills(tx, context)
     if context.wave.ordinal > 1:
         profile = load_pinned_profile(tx.connection, context)
@@ -362,10 +331,8 @@ def _take_in_results(tx: Tx, context: WaveContext, *, has_jobs: bool = True) -> 
         "SELECT count(*), sum(ordinal=?) FROM session_facts WHERE session_id=?",
         (context.wave.ordinal, context.session.session_id),
     ).fetchone()
-    planned = refused = 0
-    if has_jobs:
-        jobs = observation_jobs.summarize_wave(tx.connection, context.wave.wave_id)
-        planned, refused = jobs.planned, sum(jobs.refused.values())
+    jobs = observation_jobs.summarize_wave(tx.connection, context.wave.wave_id)
+    planned, refused = jobs.planned, sum(jobs.refused.values())
     detail = WaveObserved(facts=total, new=new or 0, jobs=planned, refused=refused)
     return waves.advance(tx, context.wave.wave_id, "orienting", detail=detail)
 
@@ -472,7 +439,6 @@ def _record_facts(
     new_facts: Sequence[Fact],
     *,
     job: str,
-    are_first: bool = False,
 ) -> int:
     return facts.record(
         tx,
@@ -482,7 +448,6 @@ def _record_facts(
         pinned_now=context.wave.pinned_now,
         facts=new_facts,
         job=job,
-        are_first=are_first,
     )
 
 

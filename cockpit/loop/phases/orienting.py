@@ -30,8 +30,7 @@ from cockpit.loop.phases.wave_prompt import (
     tools_of_wave,
 )
 from cockpit.loop.wave_context import WaveContext
-from cockpit.orient.epoch_inputs import Standing
-from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context import packets, profiles
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Packet, Rendering
 from cockpit.store.context.profile_model import Profile
@@ -41,8 +40,8 @@ from cockpit.store.sessions import waves
 from cockpit.store.sessions.waves import Wave
 
 if TYPE_CHECKING:
+    from cockpit.orient.epochs import Standing
     from cockpit.orient.fact_columns import FactColumns
-    from cockpit.orient.small_packet import FewFacts
 
 
 LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
@@ -66,53 +65,6 @@ async def orient(context: WaveContext) -> CompiledPacket:
     """
     started = context.store.clock.monotonic()
     packet, prompt = await asyncio.to_thread(_compile, context)
-    _compiled_for.add(_model_and_list(context))
-    latency_ms = round((context.store.clock.monotonic() - started) * 1000)
-    return CompiledPacket(packet, prompt, lambda tx: _store_packet(tx, context, packet, latency_ms))
-
-
-_compiled_for: set[tuple[str, bool]] = set()
-"""What this process has compiled packets for: its prices and vocabulary are loaded."""
-MOST_AT_ONCE = 256
-"""Facts of a session whose packet is compiled within a transaction: that takes a few milliseconds."""
-
-
-def _model_and_list(context: WaveContext) -> tuple[str, bool]:
-    """Return the session's model, and whether the price list is asked for it."""
-    model = context.session.model
-    return model, model not in context.engine.settings.model.prices
-
-
-def compile_at_once(tx: Tx, context: WaveContext) -> CompiledPacket | None:
-    """Compile the packet of a wave that this transaction has begun, to be stored in it.
-
-    Returns None where that would take long or cannot be done: then :func:`orient` compiles it, or says why
-    not. This process has compiled a packet for the model, and the one before or it is the session's first.
-    """
-    started = context.store.clock.monotonic()
-    session_id, ordinal = context.session.session_id, context.wave.ordinal
-    is_loaded = context.session.model in context.engine.models
-    if not is_loaded or _model_and_list(context) not in _compiled_for:
-        return None
-    before = context.engine.recall(waves.wave_id_of(session_id, ordinal - 1)).packet
-    if before is not None:
-        count = before.facts + before.dropped
-    elif ordinal == 1:
-        count = facts.count_linked(tx.connection, session_id, MOST_AT_ONCE + 1)
-    else:
-        return None
-    if count > MOST_AT_ONCE:
-        return None
-    from cockpit.orient.select_facts import PinnedOverBudget
-
-    load_texts = partial(context.engine.texts.load, lambda look: look(tx.connection))
-    inputs = _read_inputs(tx.connection, context, load_texts)
-    if len(inputs.facts) > MOST_AT_ONCE:
-        return None
-    try:
-        packet, prompt = _compile_inputs(context, inputs, load_texts)
-    except PinnedOverBudget:
-        return None
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
     return CompiledPacket(packet, prompt, lambda tx: _store_packet(tx, context, packet, latency_ms))
 
@@ -143,19 +95,16 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
 def _read_inputs(
     connection: sqlite3.Connection, context: WaveContext, load_texts: LoadTexts
 ) -> _Inputs:
-    from cockpit.orient.compile_packet import load_for
-    from cockpit.orient.small_packet import MOST_FEW, load_few
+    # Arrays are loaded by a process that compiles, not by one that opens a session.
+    from cockpit.orient.fact_columns import load_columns
 
     profile = load_pinned_profile(connection, context)
     tools = tools_of_wave(connection, context)
     overheads = estimate_overheads(profile, tools, context.wave.ordinal)
     tokenizer = find_tokenizer(connection, context)
     standing = read_standing(connection, context, profile, tools, load_texts)
-    before = standing.before
-    has_few = before is not None and before.facts + before.dropped <= MOST_FEW
-    load = load_few if has_few else load_for
-    linked = load(connection, context.session.session_id, context.wave.ordinal)
-    return _Inputs(profile, linked, tools, Rendering(overheads, *tokenizer), standing)
+    columns = load_columns(connection, context.session.session_id, context.wave.ordinal)
+    return _Inputs(profile, columns, tools, Rendering(overheads, *tokenizer), standing)
 
 
 def _compile_inputs(
@@ -169,21 +118,21 @@ def _compile_inputs(
     model, prices = context.session.model, context.engine.settings.model.prices
     standing = replace(standing, prices=find_cache_prices(model, prices.get(model), profile.cache))
     ordinal = context.wave.ordinal
-    return compile_to_fit(inputs.facts, profile, ordinal, inputs.rendering, render, standing)
+    return compile_to_fit(inputs.columns, profile, ordinal, inputs.rendering, render, standing)
 
 
 class _Inputs(Struct, frozen=True):
     """What a wave's packet is compiled from."""
 
     profile: Profile
-    facts: FactColumns | FewFacts
+    columns: FactColumns
     tools: Sequence[ToolSpec]
     rendering: Rendering
     standing: Standing
 
 
 def compile_to_fit(
-    columns: FactColumns | FewFacts,
+    columns: FactColumns,
     profile: Profile,
     ordinal: int,
     rendering: Rendering,
@@ -196,7 +145,7 @@ def compile_to_fit(
     provider. Then the compiler gets so many tokens less, until it fits; what it got is kept with the
     packet, so that it compiles alike again. Raises ``PinnedOverBudget``.
     """
-    from cockpit.orient.append_small_packet import compile_wave
+    from cockpit.orient.epochs import compile_wave
 
     overheads = rendering.overheads
     is_first = True

@@ -43,6 +43,10 @@ from cockpit.store.sessions.waves import Wave
 MAX_RESULT_CHARS = 24_000
 """Characters of a result that are stored; the middle of a longer one is cut out."""
 
+MOST_OUTPUT_LINES = 30
+"""Lines of what a command printed that a result shows whole; of a longer one the two ends."""
+FIRST_LINES, LAST_LINES = 10, 20
+
 KEPT_STATUSES = ("failed", "held", "uncertain", "rejected", "discussed")
 """Results that stay in every packet, at least in outline: what failed, and what the user said about it."""
 
@@ -77,7 +81,9 @@ class Exchange(Struct, frozen=True):
     def fact(self) -> Fact:
         """Return the exchange as a fact of the situational band."""
         whole = mask(self.result)
-        result = clip_middle(whole, MAX_RESULT_CHARS)
+        receipt = f"receipt:{self.wave}.{self.place}"
+        is_output = self.call == "run" and self.status == "confirmed" and not self.sandbox
+        result = clip_middle(keep_ends(whole, receipt) if is_output else whole, MAX_RESULT_CHARS)
         arguments = mask_value(dict(self.arguments))
         text = mask(self.text)
         body = text if not self.call else f"{self.call} {canonical_json(arguments)}\n→ {result}"
@@ -87,8 +93,8 @@ class Exchange(Struct, frozen=True):
         brief = f"wave {self.wave}: {name} → {self.status}"
         shorter = None
         if self.call:
-            brief += f"; receipt:{place} shows it"
-            short_result = outline_result(whole, f"receipt:{place}")
+            brief += f"; {receipt} shows it"
+            short_result = outline_result(whole, receipt)
             short_arguments = clip_text(canonical_json(arguments), OUTLINED_ARGUMENT_CHARS)
             if short_result is not None or len(body) > MIN_OUTLINED_CHARS:
                 shorter = f"{self.call} {short_arguments}\n→ {short_result or result}"
@@ -115,6 +121,16 @@ class Exchange(Struct, frozen=True):
                 pinned_short=shorter is not None,
             )
         )
+
+
+def keep_ends(output: str, receipt: str) -> str:
+    """Return what a command printed with the first and last lines of a long output, the rest by receipt."""
+    lines = output.splitlines()
+    if len(lines) <= MOST_OUTPUT_LINES:
+        return output
+    left_out = pluralize(len(lines) - FIRST_LINES - LAST_LINES, "line")
+    notice = f"[… {left_out} left out; {receipt} shows them …]"
+    return "\n".join([*lines[:FIRST_LINES], notice, *lines[-LAST_LINES:]])
 
 
 def clip_text(text: str, limit: int = MAX_RESULT_CHARS) -> str:

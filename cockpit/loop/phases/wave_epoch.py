@@ -8,32 +8,27 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.canonical_json import text_digest
 from cockpit.core.fenced_text import SEPARATOR, fence_for, heading
-from cockpit.core.named_files import FileNames, drop_here_documents, find_named_files
 from cockpit.core.text_change import describe_change
 from cockpit.decide.measure_prompt import count_head, tools_json
 from cockpit.decide.model import Prompt, ToolSpec
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.count_tokens import count_again, count_tokens
-from cockpit.orient.epoch_inputs import Standing
 from cockpit.store.context import packets
+from cockpit.store.context.entry_text import parts_of, point_fact
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.kept_by_identity import KeptByIdentity
-from cockpit.store.context.packet_epoch import Change, SpentFacts
+from cockpit.store.context.packet_epoch import Change
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import waves
 
 if TYPE_CHECKING:
-    from cockpit.orient.fact_columns import FactColumns
-    from cockpit.orient.spent_facts import ListsSpendable
-
-MAX_KEPT_NAMES = 20_000
-"""Facts whose named files an engine keeps."""
+    from cockpit.orient.epochs import Standing
 
 
 def read_standing(
@@ -52,58 +47,15 @@ def read_standing(
             before, last_wave = stored.packet, stored.wave_id
     is_cold = before is not None and _is_cold(connection, context, profile, last_wave)
 
-    def count_changes(pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
-        return count_differences(pairs, load_texts)
+    def find_changes(
+        pairs: Sequence[tuple[str, str]], waves: Sequence[Sequence[str]], shown: Sequence[str]
+    ) -> Sequence[Change]:
+        return count_changes(pairs, waves, shown, load_texts)
 
-    def name_files(fact_ids: Sequence[str]) -> Mapping[str, FileNames]:
-        kept_names = context.engine.file_names
-        missing = [name for name in fact_ids if name not in kept_names]
-        if len(kept_names) + len(missing) > MAX_KEPT_NAMES:
-            kept_names.clear()
-            missing = list(fact_ids)
-        kept_names.update(name_files_of(load_texts(missing)) if missing else {})
-        return {name: kept_names[name] for name in fact_ids if name in kept_names}
+    # Arrays are loaded by a process that compiles, not by one that opens a session.
+    from cockpit.orient.epochs import Standing
 
-    def find_spent_facts(columns: FactColumns | ListsSpendable, ordinal: int) -> SpentFacts:
-        # Arrays are loaded by who compiles, not by who opens a session.
-        from cockpit.orient.spent_facts import find_spent
-
-        return find_spent(columns, ordinal, name_files)
-
-    return Standing(before, digest_tools(tools), is_cold, count_changes, find_spent_facts)
-
-
-def name_files_of(texts: Mapping[str, FactText]) -> dict[str, FileNames]:
-    """Return the files that facts name: an exchange in its call and result, others in source and text."""
-    return {
-        fact_id: _names_of_call(text.provenance)
-        if text.source_type == "exchange"
-        else _names_of_reading(text)
-        for fact_id, text in texts.items()
-    }
-
-
-def _names_of_reading(text: FactText) -> FileNames:
-    called = find_named_files(text.source_ref)
-    return FileNames(called | find_named_files(text.full), called, called)
-
-
-def _names_of_call(provenance: Mapping[str, Any]) -> FileNames:
-    """Return the files of a call: it is about its arguments without the texts that it writes to files.
-
-    A program that the agent writes in a here-document changes files, so their names count as used.
-    """
-    arguments, result = provenance.get("arguments", {}), str(provenance.get("result", ""))
-    if provenance.get("call") in ("write_file", "edit_file"):
-        called = used = find_named_files(str(arguments.get("path", "")))
-    elif "command" in arguments:
-        command = str(arguments["command"])
-        called, used = find_named_files(drop_here_documents(command)), find_named_files(command)
-    else:
-        called = used = find_named_files(canonical_json(arguments))
-    # One line: nothing of what was granted failed, and each part is in the context under its source.
-    is_answered = provenance.get("status") == "approved" and "\n" not in result.strip()
-    return FileNames(used | called | find_named_files(result), called, used | called, is_answered)
+    return Standing(before, digest_tools(tools), is_cold, find_changes, load_texts)
 
 
 def digest_tools(tools: Sequence[ToolSpec]) -> str:
@@ -132,6 +84,34 @@ def _is_cold(
     return idle > timedelta(seconds=profile.cache.lifetime_s)
 
 
+def count_changes(
+    pairs: Sequence[tuple[str, str]],
+    waves: Sequence[Sequence[str]],
+    shown: Sequence[str],
+    load_texts: Callable[[Sequence[str]], Mapping[str, FactText]],
+) -> list[Change]:
+    """Count the shorter forms of facts: differences of (fact, fact that it replaces), and repeats.
+
+    Facts of ``waves`` may point to those that are ``shown``, and to those of earlier waves.
+    """
+    changes = count_differences(pairs, load_texts)
+    if not any(waves):
+        return changes
+    texts = load_texts([*shown, *(name for names in waves for name in names)])
+    above = [texts[name] for name in shown if name in texts]
+    for names in waves:
+        new = [texts[name] for name in names if name in texts]
+        for text in new:
+            pointed, bases = point_fact(text, above)
+            saved = sum(map(count_tokens, parts_of(text))) - sum(
+                map(count_tokens, parts_of(pointed))
+            )
+            if bases and saved > 0:
+                changes.append(Change(text.fact_id, " ".join(bases), saved, points=True))
+        above += new
+    return changes
+
+
 def count_differences(
     pairs: Sequence[tuple[str, str]], load_texts: Callable[[Sequence[str]], Mapping[str, FactText]]
 ) -> list[Change]:
@@ -156,7 +136,7 @@ def expect_cached(packet: Packet, before: Packet | None, prompt: Prompt) -> int:
     Within an epoch that is the whole prompt before; when a new one begins, tools, system text and task.
     """
     epoch, rendering = packet.epoch, packet.rendering
-    if before is None or epoch is None or rendering is None or epoch.cold:
+    if before is None or epoch is None or epoch.cold:
         return 0
     if not epoch.begins:
         return min(before.rendered_tokens or 0, rendering.tokens)

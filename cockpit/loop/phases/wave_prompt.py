@@ -25,10 +25,10 @@ from cockpit.loop.tools.offer_tools import added_tools_of, describe_added
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.count_tokens import O200K, count_again, vocabulary_for
 from cockpit.store.context import packets
-from cockpit.store.context.entry_text import facts_shown, text_shown
+from cockpit.store.context.entry_text import fact_shown, facts_shown, text_shown
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.kept_by_identity import KeptByIdentity
-from cockpit.store.context.packets import RENDER_ORDER, Entry, Overheads, Packet
+from cockpit.store.context.packets import POINTED, RENDER_ORDER, Entry, Overheads, Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.details.waves import PROVIDERS
 from cockpit.store.journal.event_types import Action
@@ -37,8 +37,6 @@ from cockpit.store.sessions import sessions, waves
 MIN_ANSWER_TOKENS = 1_024
 ANSWER_SHARE = 4
 """The answer's room is the reserve's target, at least 1,024 tokens, and at most a quarter of the budget."""
-_FENCE_REFERENCES = ("bands/1", "bands/2", "bands/3")
-"""Algorithms of packets whose prompts fence the reference of an exchange, which names its receipt itself."""
 MAX_SCALE = 2_000
 """The most by which a provider's count scales ours, in thousandths."""
 
@@ -81,11 +79,10 @@ def render_packet(
     target: Mapping[str, Any],
 ) -> Prompt:
     """Render the prompt of ``packet``; ``texts`` are those of its facts, by fact id. Pure."""
-    fences_references = packet.algorithm in _FENCE_REFERENCES
     entries = {band.name: band.entries for band in packet.bands}
     packet_facts: list[PacketFact] = []
     for band in RENDER_ORDER:
-        packet_facts += _show_band(band, entries[band], texts, fences_references)
+        packet_facts += _show_band(band, entries[band], texts)
     return render(
         packet_facts,
         tools,
@@ -100,7 +97,6 @@ class _ShownBand(NamedTuple):
     """The entries of a band as facts of a prompt, and what these were made of."""
 
     band: str
-    fences_references: bool
     entries: tuple[Entry, ...] = ()
     fact_ids: Sequence[str] = ()
     texts: Sequence[FactText | None] = ()
@@ -112,7 +108,7 @@ _shown_bands: KeptByIdentity[Entry, _ShownBand] = KeptByIdentity(96)
 
 
 def _show_band(
-    band: str, entries: tuple[Entry, ...], texts: Mapping[str, FactText], fences_references: bool
+    band: str, entries: tuple[Entry, ...], texts: Mapping[str, FactText]
 ) -> Sequence[PacketFact]:
     if not entries:
         return ()
@@ -120,41 +116,42 @@ def _show_band(
     # Sequences compare their items by identity first.
     if (
         shown is None
-        or (shown.band, shown.fences_references) != (band, fences_references)
+        or shown.band != band
         or shown.entries != entries[: len(shown.entries)]
         or shown.texts != [*map(texts.get, shown.fact_ids)]
     ):
-        shown = _ShownBand(band, fences_references, texts=[])
+        shown = _ShownBand(band, texts=[])
     added = entries[len(shown.entries) :]
     if not added:
         return shown.facts
-    facts = [*shown.facts, *(_show(band, entry, texts, fences_references) for entry in added)]
-    names = (name for entry in added for name in (entry.fact_id, entry.base) if name)
+    facts = [*shown.facts, *(_show(band, entry, texts) for entry in added)]
+    names = (name for entry in added for name in (entry.fact_id, *entry.base.split()))
     fact_ids = [*shown.fact_ids, *names]
     shown_texts = [*map(texts.get, fact_ids)]
-    shown = _ShownBand(band, fences_references, entries, fact_ids, shown_texts, facts)
+    shown = _ShownBand(band, entries, fact_ids, shown_texts, facts)
     return _shown_bands.put(entries[0], shown).facts
 
 
-def _show(
-    band: str, entry: Entry, texts: Mapping[str, FactText], fences_references: bool
-) -> PacketFact:
+def _show(band: str, entry: Entry, texts: Mapping[str, FactText]) -> PacketFact:
     text = texts[entry.fact_id]
+    is_pointed = entry.level == POINTED
+    pointed = fact_shown(entry, texts) if is_pointed else None
     is_reference = text.source_type == "exchange" and entry.level == "reference"
     return PacketFact(
         fact_id=entry.fact_id,
         band=band,
         source_type=text.source_type,
         source_ref=text.source_ref,
-        level=entry.level,
-        text=text_shown(entry, texts),
+        level="full" if is_pointed else entry.level,
+        text=text.full if is_pointed else text_shown(entry, texts),
+        pointed=None if pointed is None else (pointed.full, pointed.provenance),
         tokens=entry.tokens,
         pinned=entry.pinned,
         ordinal=entry.ordinal,
         provenance=text.provenance,
         added=entry.added,
-        replaces=bool(entry.base),
-        is_bare=is_reference and not fences_references,
+        replaces=bool(entry.base) and not is_pointed,
+        is_bare=is_reference,
     )
 
 
@@ -173,7 +170,7 @@ def render_stored_prompt(
 
 def _answer_of(packet: Packet) -> int:
     """Return the room that the packet keeps for the answer."""
-    if packet.rendering is not None and packet.rendering.overheads.answer:
+    if packet.rendering.overheads.answer:
         return packet.rendering.overheads.answer
     reserve = next((band.target_tokens for band in packet.bands if band.name == "reserve"), 8_000)
     return max(MIN_ANSWER_TOKENS, reserve)

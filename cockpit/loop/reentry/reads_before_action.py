@@ -20,11 +20,6 @@ from cockpit.store.sessions import context_requests, messages, proposals, waves
 DECIDER = "person"
 
 
-def has_due_evidence(connection: sqlite3.Connection, context: WaveContext) -> bool:
-    """Whether the user named something in a discussion of an action of the wave before."""
-    return bool(_list_items(connection, context))
-
-
 async def request_evidence(context: WaveContext) -> None:
     """Record an approved request for what the user named; the wave's jobs read it."""
     items = context.store.read_now(lambda connection: _list_items(connection, context))

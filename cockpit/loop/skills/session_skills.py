@@ -59,11 +59,6 @@ async def refresh_skills(engine: Engine) -> None:
         await asyncio.to_thread(engine.skills.refresh)
 
 
-def has_unread_skills(engine: Engine) -> bool:
-    """Whether this process loads skills and has read none yet: that is not for a transaction."""
-    return skill_layers.ENABLED and engine.settings.skills_most > 0 and not engine.skills.was_read
-
-
 async def list_commands(engine: Engine, words: str) -> frozenset[str]:
     """Return the names of skills where ``words`` begin with a slash: ``/git`` mentions one."""
     if not words.lstrip().startswith("/") or not engine.settings.skills_most:

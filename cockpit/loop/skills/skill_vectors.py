@@ -14,12 +14,6 @@ from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.knowledge import embed_text
 
 
-def lacks_vectors(connection: sqlite3.Connection, context: WaveContext) -> bool:
-    """Whether the wave chooses skills by words that :func:`compare_skills` has not looked at yet."""
-    words = _find_words(connection, context)
-    return bool(words) and not context.engine.skills.was_compared(words)
-
-
 async def compare_skills(context: WaveContext) -> None:
     """Keep, for the wave's choice, how near each skill is to what the user wrote since the wave before."""
     words = context.store.read_now(lambda connection: _find_words(connection, context))

@@ -40,7 +40,7 @@ class PromptCost(Struct, frozen=True):
             "cost_units": self.cost_units,
             "epoch": None
             if epoch is None
-            else {"first": epoch.first, "reason": epoch.reason, "stale": epoch.stale},
+            else {"first": epoch.first, "reason": epoch.reason, "headroom": epoch.headroom},
             "prices": None if self.prices is None else self.prices.document(),
         }
 
@@ -52,14 +52,13 @@ class PromptCost(Struct, frozen=True):
             return "This packet stands alone: it was compiled without epochs."
         if epoch.begins:
             sentences = [f"This wave begins an epoch: {REASONS[epoch.reason]}."]
-            if epoch.stale:
-                sentences.append(f"A fresh packet saves {pluralize(epoch.stale, 'stale token')}.")
+            if epoch.headroom:
+                sentences.append(
+                    f"It leaves {pluralize(epoch.headroom, 'token')} free for the waves after it"
+                    f" ({epoch.share} % of the room)."
+                )
         else:
             sentences = [f"This wave appends to the epoch that wave {epoch.first} began."]
-            if epoch.stale:
-                sentences.append(
-                    f"It carries {pluralize(epoch.stale, 'token')} more than a fresh packet."
-                )
         reported = "" if self.cached_reported is None else f", {self.cached_reported:,} reported"
         sentences.append(
             f"Of {pluralize(self.rendered_tokens, 'token')}, {self.cached_expected:,} are expected in"

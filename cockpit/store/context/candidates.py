@@ -8,7 +8,6 @@ JSON, so that any file name is safe. Specified in ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
@@ -28,8 +27,8 @@ class Candidates(Struct, frozen=True):
 
     ``place`` is ``ordinal << PLACE_BITS | position``. ``flags`` is the band's index in ``BANDS``
     shifted by ``BAND_SHIFT``, with ``FLAG_PINNED``, ``FLAG_SHORT`` (a pin that an outline satisfies)
-    and ``FLAG_SUPERSEDED``. ``full``, ``outline`` (0: none) and ``reference`` are token counts, of the
-    text or as rendered. ``cluster`` is equal for near-duplicates (0: none).
+    and ``FLAG_SUPERSEDED``. ``full``, ``outline`` (0: none) and ``reference`` are token counts, as
+    rendered. ``cluster`` is equal for near-duplicates (0: none).
     """
 
     fact_ids: list[str]
@@ -46,6 +45,7 @@ class Candidates(Struct, frozen=True):
 
 
 _CODES = " ".join(f"WHEN '{name}' THEN {code << BAND_SHIFT}" for code, name in enumerate(BANDS))
+_LEVELS = ", ".join(f"group_concat({column})" for column in COST_COLUMNS)
 _SELECT = (
     "SELECT json_group_array(fact_id), json_group_array(source_type),"  # noqa: S608 - fixed words
     " json_group_array(source_ref), json_group_array(dedupe_key),"
@@ -55,30 +55,20 @@ _SELECT = (
     " AND (pinned_until IS NULL OR pinned_until>:ordinal))"
     f" + {FLAG_SHORT} * pin_level"
     f" + {FLAG_SUPERSEDED} * (superseded_at IS NOT NULL AND superseded_at<=:ordinal)),"
-    " group_concat(utility), {levels}, group_concat(CASE cluster WHEN 0 THEN sketch ELSE cluster END)"
+    f" group_concat(utility), {_LEVELS},"
+    " group_concat(CASE cluster WHEN 0 THEN sketch ELSE cluster END)"
     " FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"
 )
-_TEXT_LEVELS = ("tokens_full", "tokens_outline", "tokens_reference")
-
-
-def _select(levels: Sequence[str]) -> str:
-    return _SELECT.replace("{levels}", ", ".join(f"group_concat({column})" for column in levels))
-
-
-_OF_TEXT, _AS_RENDERED = _select(_TEXT_LEVELS), _select(COST_COLUMNS)
 _strings = msgspec.json.Decoder(list[str]).decode
 
 
-def load_candidates(
-    connection: sqlite3.Connection, session_id: str, ordinal: int, *, rendered: bool = False
-) -> Candidates:
+def load_candidates(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Candidates:
     """Every fact that the session has at wave ``ordinal``, in no particular order.
 
-    ``rendered`` counts tokens as a prompt renders them. Later facts, pins and supersessions do not show:
+    Tokens are those that a prompt renders. Later facts, pins and supersessions do not show:
     the answer for a past wave never changes.
     """
-    statement = _AS_RENDERED if rendered else _OF_TEXT
-    texts = connection.execute(statement, {"session": session_id, "ordinal": ordinal}).fetchone()
+    texts = connection.execute(_SELECT, {"session": session_id, "ordinal": ordinal}).fetchone()
     fact_ids, source_types, source_refs, dedupe_keys = map(_strings, texts[:4])
     return Candidates(
         fact_ids, source_types, source_refs, dedupe_keys, *(text or "" for text in texts[4:])

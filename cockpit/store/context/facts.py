@@ -171,14 +171,12 @@ def record(
     pinned_now: str,
     facts: Sequence[Fact],
     job: str = "",
-    are_first: bool = False,
 ) -> int:
     """Store facts and link them to the session; returns how many were new to the session.
 
     Content is stored once for all sessions. A fact that the session already has and that is not
-    superseded stays as it is. ``job`` names what the facts were read for, and ``are_first`` says that the
-    wave has none yet. Facts of observation jobs are stored by
-    :mod:`cockpit.store.context.ingest_facts` instead. Callers mask secrets, because a
+    superseded stays as it is. ``job`` names what the facts were read for. Facts of observation jobs are
+    stored by :mod:`cockpit.store.context.ingest_facts` instead. Callers mask secrets, because a
     fact's id covers its masked text.
 
     One call is one look. Facts that share a ``dedupe_key`` in it are parts of one thing (the two
@@ -188,12 +186,10 @@ def record(
     if not facts:
         return 0
     wave = ObservingWave(session_id, wave_id, ordinal, pinned_now)
-    last = 0
-    if not are_first:
-        (last,) = tx.execute(
-            "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
-            (session_id, ordinal),
-        ).fetchone()
+    (last,) = tx.execute(
+        "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
+        (session_id, ordinal),
+    ).fetchone()
     places = {fact.fact_id: (last + at, job, fact) for at, fact in enumerate(facts, 1)}
     try:
         new = link(tx, wave, places)
@@ -352,29 +348,11 @@ def select_linked(
 
     Later facts, pins and supersessions do not show: the answer for a past wave never changes.
     """
-    return [read_linked(row) for row in select_linked_rows(connection, session_id, ordinal)]
+    rows = connection.execute(_SELECT_LINKED, {"session": session_id, "ordinal": ordinal})
+    return [_read_linked(row) for row in rows]
 
 
-def count_linked(connection: sqlite3.Connection, session_id: str, most: int) -> int:
-    """Count the facts that a session has, up to ``most``."""
-    (count,) = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM session_facts WHERE session_id=? LIMIT ?)",
-        (session_id, most),
-    ).fetchone()
-    return int(count)
-
-
-def select_linked_rows(
-    connection: sqlite3.Connection, session_id: str, ordinal: int
-) -> list[tuple[Any, ...]]:
-    """Read the rows of :func:`select_linked`, for a reader that needs no records: ``LINKED_COLUMNS``."""
-    return connection.execute(
-        _SELECT_LINKED, {"session": session_id, "ordinal": ordinal}
-    ).fetchall()
-
-
-def read_linked(row: tuple[Any, ...]) -> SessionFact:
-    """Return the fact of such a row."""
+def _read_linked(row: tuple[Any, ...]) -> SessionFact:
     identity, source, ref, band, seen, position, pinned, superseded, utility, *rest = row
     tokens = (rest[0], rest[1], rest[2])
     flags = (bool(pinned), bool(superseded))

@@ -7,7 +7,6 @@ its epoch, and the prices that decide when one ends. Specified in ``docs/referen
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +22,6 @@ REASONS = {
     "head": "the system text, the tools or the task changed",
     "cold": "the provider's cache is gone: the session was idle for longer than it lives",
     "budget": "there was no room to append",
-    "stale": "carrying what is stale has cost as much as a fresh packet",
 }
 """Why a wave began an epoch, as a word and in words."""
 
@@ -61,16 +59,6 @@ class CachePrices(Struct, frozen=True):
             if (value := getattr(self, name)) != getattr(_USUAL_PRICES, name)
         }
 
-    def room_to_append(self, room: int, growth: int, quarters: int) -> int:
-        """Return how many tokens of ``room`` a fresh packet leaves, where waves add ``growth`` tokens.
-
-        With ``n`` tokens left it lasts ``n / growth`` waves and is then sent anew: more room makes that rarer
-        and the packet poorer. The root balances the price of sending it with that of reading what is left
-        out; ``quarters`` says how much of that it weighs. At least a quarter of the room is for facts.
-        """
-        balanced = math.isqrt(quarters * room * growth * self.write // (4 * self.read))
-        return min(balanced, room - room // 4)
-
     def document(self) -> dict[str, int]:
         """Return all of it as a JSON value."""
         return asdict(self)
@@ -88,22 +76,21 @@ DEFAULT_PRICES = CachePrices()
 
 
 class Change(Struct, frozen=True):
-    """A fact that replaces another one above it, and the tokens of the difference between them."""
+    """A shorter form of a fact that repeats what stands above it, and its tokens.
+
+    Either it replaces ``base`` and comes as the difference, or it ``points`` to lines of the facts in
+    ``base``; then ``tokens`` are those that this saves.
+    """
 
     fact_id: str
     base: str
     tokens: int
+    points: bool = False
 
-
-class SpentFacts(Struct, frozen=True):
-    """Facts that a packet which begins a later epoch does not show whole, by id, in order of time."""
-
-    ids: tuple[str, ...] = ()
-    """All of them: they come in outline, or as a reference where they have none."""
-    brief: tuple[str, ...] = ()
-    """Those that come as a reference even though they have an outline."""
-    left_out: tuple[str, ...] = ()
-    """Those that do not come at all: another fact says what they said."""
+    def body(self) -> list[Any]:
+        """Return it as a JSON value."""
+        values = [self.fact_id, self.base, self.tokens]
+        return [*values, True] if self.points else values
 
 
 class Epoch(Struct, frozen=True):
@@ -121,18 +108,22 @@ class Epoch(Struct, frozen=True):
     """The digest of the tools as they are described."""
     cold: bool
     """Whether the provider's cache was gone: the session was idle for longer than it lives."""
-    stale: int = 0
-    """Tokens that a fresh packet saves."""
-    fresh: int = 0
-    """Tokens that a fresh packet sends anew."""
-    rent: int = 0
-    """What carrying stale tokens has cost in this epoch, in thousandths of a token's price."""
+    headroom: int = 0
+    """Tokens that the packet leaves free for the waves after it, where it begins an epoch."""
+    share: int = 0
+    """The headroom in percent of the room for facts that are not pinned."""
+    paid: int = 0
+    """What the prompts of the waves before cost, in thousandths of a token's price."""
+    transcript: int = 0
+    """Tokens of a transcript of the session with this wave."""
+    transcript_before: int = 0
+    """The same with the wave before."""
+    transcript_paid: int = 0
+    """What a growing transcript with the same cache cost in the waves before, in the same unit."""
     cached: int = 0
     """Tokens of the prompt that the provider is expected to have in its cache."""
     changes: tuple[Change, ...] = ()
-    """The differences that could stand for whole texts in this wave."""
-    spent: SpentFacts = SpentFacts()
-    """Facts that a fresh packet of this wave does not show whole."""
+    """The shorter forms that could stand for whole texts in this wave."""
     prices: CachePrices | None = None
     """What the session's model costs with its provider's cache; None: as the profile says."""
 
@@ -144,21 +135,12 @@ class Epoch(Struct, frozen=True):
         """Return it as a JSON value; :func:`epoch_from_body` reverses it."""
         body = {
             **{name: getattr(self, name) for name in _PLAIN},
-            "changes": [[change.fact_id, change.base, change.tokens] for change in self.changes],
+            "changes": [change.body() for change in self.changes],
         }
-        for name, fact_ids in _spent_lists(self.spent).items():
-            if fact_ids:
-                body[name] = list(fact_ids)
         return body if self.prices is None else {**body, "prices": self.prices.document()}
 
 
-def _spent_lists(spent: SpentFacts) -> dict[str, tuple[str, ...]]:
-    return {"spent": spent.ids, "spent_brief": spent.brief, "spent_left_out": spent.left_out}
-
-
-_PLAIN = tuple(
-    name for name in Epoch.__struct_fields__ if name not in ("changes", "prices", "spent")
-)
+_PLAIN = tuple(name for name in Epoch.__struct_fields__ if name not in ("changes", "prices"))
 """Fields whose values are numbers, texts and truths."""
 
 
@@ -166,7 +148,4 @@ def epoch_from_body(body: Mapping[str, Any]) -> Epoch:
     """Make an epoch from its body. Raises ``TypeError`` or ``KeyError`` for any other value."""
     changes = tuple(Change(*change) for change in body["changes"])
     prices = CachePrices(**body["prices"]) if "prices" in body else None
-    lists = _spent_lists(SpentFacts())
-    spent = SpentFacts(*(tuple(body.get(name, ())) for name in lists))
-    plain = {name: value for name, value in body.items() if name not in lists}
-    return Epoch(**{**plain, "changes": changes, "spent": spent, "prices": prices})
+    return Epoch(**{**body, "changes": changes, "prices": prices})

@@ -42,7 +42,9 @@ DIFF = "diff"
 """The level of a fact that is shown as its difference from the one that it replaces."""
 GONE = "gone"
 """The level of a line that says that a fact above holds no longer."""
-ENTRY_LEVELS = (*LEVELS, DIFF, GONE)
+POINTED = "pointed"
+"""The level of a fact that is shown whole, but for lines that stand above: it points to them."""
+ENTRY_LEVELS = (*LEVELS, DIFF, GONE, POINTED)
 _LEVEL_CODES = {level: code for code, level in enumerate(ENTRY_LEVELS)}
 
 
@@ -64,7 +66,8 @@ class Entry(Struct, frozen=True):
     added: int = 0
     """The wave that appended it to the packets of its epoch; 0: the epoch began with it."""
     base: str = ""
-    """The fact above that it replaces, shown as a difference or whole."""
+    """The fact above that it replaces, shown as a difference or whole; of a pointed one the facts that it
+    points to, with a space between."""
 
     @property
     def place(self) -> int:
@@ -74,7 +77,7 @@ class Entry(Struct, frozen=True):
     def body(self) -> list[Any]:
         """Return it as a JSON value."""
         level, pinned = _LEVEL_CODES[self.level], int(self.pinned)
-        if self.added:
+        if self.added or self.base:
             return [
                 *(self.fact_id, level, self.tokens, pinned, self.ordinal),
                 *(self.added, self.base),
@@ -150,6 +153,10 @@ class Rendering(Struct, frozen=True):
         }
 
 
+NOT_RENDERED = Rendering(Overheads())
+"""For packets that no prompt is made of."""
+
+
 def rendering_from_body(body: Mapping[str, Any]) -> Rendering:
     """Make a rendering from its body."""
     overheads = Overheads(body["tools"], body["answer"], body["frames"], body["margin"])
@@ -174,10 +181,7 @@ class Packet:
     bands: tuple[PacketBand, ...]
     drops: tuple[tuple[str, int], ...]
     """Counts the facts that are not in the packet, by reason."""
-    quality_ppm: int
-    """Its value in millionths of the best that cutting facts anywhere could reach in the budget."""
-    rendering: Rendering | None = None
-    """None for algorithms that counted the facts' texts alone."""
+    rendering: Rendering = NOT_RENDERED
     epoch: Epoch | None = None
     """None for a packet that was compiled by itself."""
     _digests: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -186,12 +190,12 @@ class Packet:
     @property
     def overheads(self) -> Overheads:
         """What its prompt takes beside its facts."""
-        return self.rendering.overheads if self.rendering else Overheads()
+        return self.rendering.overheads
 
     @property
     def rendered_tokens(self) -> int | None:
         """Tokens of the prompt that was rendered; None where it was not measured."""
-        return self.rendering.tokens if self.rendering and self.rendering.tokenizer else None
+        return self.rendering.tokens if self.rendering.tokenizer else None
 
     @property
     def facts(self) -> int:
@@ -230,7 +234,8 @@ class Packet:
     def _find_in_force(self) -> dict[str, tuple[str, Entry]]:
         now: dict[str, tuple[str, Entry]] = {}
         for band, entry in sorted(self.rendered(), key=_wave_added):
-            now.pop(entry.base, None)
+            if entry.level != POINTED:
+                now.pop(entry.base, None)
             shown = now.get(entry.fact_id)
             if entry.level == GONE:
                 now.pop(entry.fact_id, None)
@@ -242,13 +247,12 @@ class Packet:
         """Return the packet as a JSON value; :func:`packet_from_body` reverses it.
 
         An entry is ``[fact_id, level, tokens, pinned, ordinal]``, with level 0 full, 1 outline, 2
-        reference, 3 diff, 4 gone; an appended one has its wave and the fact that it replaces, too.
+        reference, 3 diff, 4 gone, 5 pointed; an appended or pointed one has its wave and its base, too.
         """
-        measured = {} if self.rendering is None else {"rendering": self.rendering.body()}
         placed = {} if self.epoch is None else {"epoch": self.epoch.body()}
         return {
-            **measured,
             **placed,
+            "rendering": self.rendering.body(),
             "algorithm": self.algorithm,
             "ordinal": self.ordinal,
             "profile": [self.profile_id, self.profile_version, self.profile_digest],
@@ -268,7 +272,6 @@ class Packet:
                 for band in self.bands
             ],
             "drops": dict(self.drops),
-            "quality_ppm": self.quality_ppm,
         }
 
 
@@ -306,15 +309,14 @@ def packet_from_body(body: Mapping[str, Any]) -> Packet:
                 for band in body["bands"]
             ),
             tuple((reason, body["drops"][reason]) for reason in REASONS if reason in body["drops"]),
-            body["quality_ppm"],
-            rendering_from_body(body["rendering"]) if "rendering" in body else None,
+            rendering_from_body(body["rendering"]),
             epoch_from_body(body["epoch"]) if "epoch" in body else None,
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise StoreError(f"This is not the body of an orientation packet: {error!r}.") from error
 
 
-_DETAIL = {DIFF: 0} | {level: detail for detail, level in enumerate(LEVELS)}
+_DETAIL = {DIFF: 0, POINTED: 0} | {level: detail for detail, level in enumerate(LEVELS)}
 
 
 def detail_of(entry: Entry) -> int:
@@ -426,7 +428,7 @@ def _epoch_use(packet: Packet) -> EpochUse | UnsetType:
         reason=epoch.reason,
         rendered_tokens=packet.rendered_tokens or 0,
         cached_expected=epoch.cached,
-        stale=epoch.stale,
+        headroom=epoch.headroom,
     )
 
 

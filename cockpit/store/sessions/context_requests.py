@@ -195,16 +195,6 @@ def was_rejected(connection: sqlite3.Connection, session_id: str, items: Sequenc
     )
 
 
-def has_open(connection: sqlite3.Connection, session_id: str) -> bool:
-    """Tell whether a request of the session waits for its decision or is to be read."""
-    row = connection.execute(
-        "SELECT 1 FROM context_requests WHERE session_id=? AND status IN ('pending','approved')"
-        " LIMIT 1",
-        (session_id,),
-    ).fetchone()
-    return row is not None
-
-
 def select_by_status(
     connection: sqlite3.Connection, session_id: str, status: str
 ) -> list[ContextRequest]:

@@ -59,7 +59,10 @@ def weather_scenario(waves_held: int, rounds: int) -> str:
     scope = [f"file:stations/s{n:02}.md" for n in range(1, 21)]
     scope += [f"search:alert {n}\\. in bulletins/*" for n in range(1, 21)]
     turns = [ask(*scope, when="wave = 1", text="What does the weather do?")]
-    rules = [{"rule_id": "search", "priority_weight": 3.0}]
+    rules = [
+        {"rule_id": "search", "priority_weight": 3.0},
+        {"rule_id": "file", "priority_weight": 0.4},
+    ]
     change = {
         "base_profile_version": 1,
         "effective_waves": waves_held,

@@ -229,8 +229,8 @@ class EpochUse(Part, frozen=True, kw_only=True):
     """The tokens of the prompt."""
     cached_expected: int
     """Those that the provider is expected to have in its cache."""
-    stale: int
-    """Those that a fresh packet saves."""
+    headroom: int
+    """Those that it leaves free for the waves after it, where it begins an epoch."""
 
 
 class PacketCompiled(Detail, frozen=True, kw_only=True):
