@@ -403,8 +403,8 @@ def _stop_if_stuck(tx: Tx, session: Session, last: Wave | None, waiting: Waiting
     summary = f"Stuck: {describe_repeat(repeat)}."
     if session.interactive:
         if session.status != "waiting":
-            told = f"{summary} Say what to do instead."
-            messages.complete(tx, session_id=session.session_id, role="notice", text=told)
+            text = f"{summary} Say what to do instead."
+            messages.complete(tx, session_id=session.session_id, role="notice", text=text)
         detail = SessionWaiting(for_="person", why=summary)
         sessions.set_status(tx, session.session_id, "waiting", detail=detail)
         return True

@@ -93,6 +93,8 @@ async def test_a_chain_s_work_is_taken_on_the_screen(still, project):
     tree = await ensure_chain_worktree(still.store, place, begun.branch, chain_id=begun.chain_id)
     work = type(project)(tree.path)
     (work / "calc.py").write_text("def add(a, b):\n    return a + b\n")
+    git(work, "config", "user.name", "T")
+    git(work, "config", "user.email", "t@example.invalid")
     git(work, "commit", "--quiet", "-am", "Add")
     await still.store.write(lambda tx: chains.end(tx, begun.chain_id, "completed", "done"))
     settings = load_settings(place.folder, env={}).runtime

@@ -180,7 +180,8 @@ def make_project(folder: Path) -> dict[str, str]:
     (user / "config.toml").write_text('[approval]\npolicy = "all"\n')
     git = os.environ.copy()
     for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "begin")):
-        subprocess.run(["git", *words], cwd=root, env=git, check=True)
+        who = ("-c", "user.name=T", "-c", "user.email=t@example.invalid")
+        subprocess.run(["git", *who, *words], cwd=root, env=git, check=True)
     (folder / "home").mkdir()
     return {
         **kept_variables(),

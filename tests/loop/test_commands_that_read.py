@@ -56,7 +56,7 @@ async def run_command(runtime, script, policy, *argv):
 async def test_reads_passes_it_and_its_output_is_a_masked_read(opened, script, project):
     project.chmod(0o755)
     key = "ghp_" + "a1B2" * 9
-    words = ("python3", "-c", f"print(6 * 7, '{key[:4]}' + '{key[4:]}')")
+    words = ("python3", "-c", f"print(6 * 7, '{key[::-1]}'[::-1])")
     async with opened() as runtime:
         made, actions, exchanges = await run_command(runtime, script, "reads", *words)
     assert [(each.status, each.decided_by) for each in made] == [("approved", "policy:reads")]

@@ -42,7 +42,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "add_task_activity": {"task_id": "T-1", "activity_type": "decision", "description": "so"},
     "summarize_task_activity": {"task_id": "T-1"},
     "update_task_wip": {"task_id": "T-1", "wip_data": {"phase": "testing", "next_step": "fix"}},
-    "set_handoff_notes": {"task_id": "T-1", "notes": "look at it"},
+    "set_handoff_notes": {"task_id": "T-1", "notes": "look into it"},
     "set_blocker": {"task_id": "T-1", "reason": "no key"},
     "resolve_blocker": {"task_id": "T-1"},
     "set_needs_rework": {"task_id": "T-1", "value": True},

@@ -24,7 +24,7 @@ async def main(root: Path, model: str) -> None:
 
         runtime.store.on_commit(die_in_the_middle)
         session_id = await runtime.start(
-            "look at it", model=model, policy="reads", interactive=False
+            "look into it", model=model, policy="reads", interactive=False
         )
         print(session_id, flush=True)
         await runtime.run(session_id)

@@ -62,7 +62,7 @@ async def looked(
     """Run a session to its end, every read granted; what its waves read and knew."""
     async with runtime_on(root, observe=limits or ObserveLimits(), **fields) as runtime:
         session_id = await runtime.start(
-            "look at it", model=model, policy="reads", interactive=False
+            "look into it", model=model, policy="reads", interactive=False
         )
         session = await asyncio.wait_for(runtime.run(session_id), PATIENCE_S)
         assert session.result.get("status") == "done", session

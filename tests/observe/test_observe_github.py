@@ -108,7 +108,7 @@ async def test_github_is_asked_only_after_the_approval(
 
     model = scenario(tmp_path, ["issue:7", "gh:issue list"], ["issue:7"])
     loop = OmniLoop(project=project.root, model=model, approve=approve)
-    assert (await loop.run("look at it", max_steps=4)).status == "done"
+    assert (await loop.run("look into it", max_steps=4)).status == "done"
     (_, (again, _)) = seen
     assert seen[0] == ([("issue:7", None), ("gh:issue list", None)], 0)
     assert again == [("issue:7", pytest.approx(24, abs=8))], "as large as it was when it was read"

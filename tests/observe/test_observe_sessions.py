@@ -116,7 +116,7 @@ async def test_a_hung_source_delays_only_itself(
     limits = ObserveLimits(job_timeout_s=1.0)
     async with runtime_on(project.root, observe=limits) as runtime:
         others = when(runtime.store, lambda n: n.get("done") == 2 and n.get("planned") == 1)
-        sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
+        sid = await runtime.start("look into it", model=model, policy="reads", interactive=False)
         ended = await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
         assert ended.result["status"] == "done"
         assert others.is_set()
@@ -136,7 +136,7 @@ async def test_cancelling_in_the_middle_leaves_nothing_behind_and_the_session_go
     model = scenario(tmp_path, ["pr:1", "file:README.md"])
     async with runtime_on(project.root) as runtime:
         half = when(runtime.store, lambda n: n.get("done") == 1 and n.get("planned") == 1)
-        sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
+        sid = await runtime.start("look into it", model=model, policy="reads", interactive=False)
         before = asyncio.all_tasks()
         running = asyncio.create_task(runtime.run(sid))
         try:
@@ -168,7 +168,7 @@ async def test_a_source_that_is_switched_off_is_refused_with_its_reason(
     }
     async with runtime_on(project.root) as runtime:
         settings = runtime.engine.settings
-        sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
+        sid = await runtime.start("look into it", model=model, policy="reads", interactive=False)
 
         def switch_off(tx: Tx) -> DecisionOutcome:
             propose_profile_change(

@@ -105,7 +105,7 @@ async def looked_with(
     """The waves of a session during which ``act`` is called, once the packet of ``wave`` is compiled."""
     sql = f"SELECT 1 FROM journal WHERE action='orientation.packet.compiled' AND wave_id LIKE '%-{wave}'"
     async with runtime_on(project.root, **fields) as runtime:
-        sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
+        sid = await runtime.start("look into it", model=model, policy="reads", interactive=False)
         acted: list[bool] = []
 
         def watch() -> None:
@@ -201,7 +201,7 @@ async def test_a_session_that_is_resumed_refuses_the_same_read(
     path.write_text("".join([first, finish, again, ask((), wave=4, finish=True)]))
     async with runtime_on(project.root) as runtime:
         sid = await runtime.start(
-            "look at it", model=f"script:{path}", policy="reads", interactive=False
+            "look into it", model=f"script:{path}", policy="reads", interactive=False
         )
         await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
     async with runtime_on(project.root) as runtime:

@@ -197,6 +197,6 @@ async def test_what_the_user_does_not_want_read_is_not_asked_for_again(opened, s
     ):
         request = await pending(runtime, "context")
         await runtime.reject(request.proposal_id, reason="not this file")
-        assert (await work).result["status"] == "done"
+        assert (await work).result["status"] == "blocked", "its only edit was refused"
         assert len(await read_details(runtime, session_id, ActionHeld)) == 1
         assert (project / "calc.py").read_text() == before

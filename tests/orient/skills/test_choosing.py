@@ -114,8 +114,8 @@ def test_each_step_of_a_task_gets_its_skill() -> None:
 
 
 def test_the_task_type_of_a_skill_is_reason_enough() -> None:
-    assert names("look at it", task_type="review_pr") == ["code-review"]
-    (choice,) = choose_skills(SKILLS, INDEX, "look at it", task_type="review_pr")
+    assert names("look into it", task_type="review_pr") == ["code-review"]
+    (choice,) = choose_skills(SKILLS, INDEX, "look into it", task_type="review_pr")
     assert (choice.how, choice.why) == ("type", "task type review_pr")
 
 
