@@ -86,6 +86,11 @@ class SessionState(Struct):
         title = self.title or self.words or self.session_id
         return f"{self.task_id} {title}" if self.task_id else title
 
+    @property
+    def stage(self) -> Phase:
+        """The stage of the newest wave. One that has ended was last in Learn: the session is not done by it."""
+        return "learn" if self.phase == "done" else self.phase
+
     def state(self, *, asks: bool) -> str:
         """Return its state; ``asks``: it has a pending proposal."""
         return session_state(self.status, asks=asks)
@@ -200,7 +205,7 @@ def header(
         task_type=session.task_type,
         wave=0 if session.agent else session.wave,
         of_waves=0 if session.agent or session.ended else session.expected_waves,
-        phase="learn" if session.phase == "done" else session.phase,
+        phase=session.stage,
         model=_model_name(session, agent),
         tokens=session.tokens,
         cost_usd=session.cost_usd,

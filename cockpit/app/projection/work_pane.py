@@ -155,7 +155,7 @@ def _row(session: SessionState, followed: str, waiting: bool, conflict: str) -> 
         spent.append(money(session.cost_usd))
     state = look.word
     if status == "running" and session.wave and not session.agent:
-        state = f"{session.phase} · wave {session.wave}"
+        state = f"{session.stage} · wave {session.wave}"
     about = []
     if session.agent:
         model = model_for_people(session.model)
