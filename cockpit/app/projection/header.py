@@ -88,7 +88,7 @@ class SessionState(Struct):
 
     @property
     def stage(self) -> Phase:
-        """The stage of the newest wave. One that has ended was last in Learn: the session is not done by it."""
+        """The stage of the newest wave; where that has ended, its last: the session is not done by it."""
         return "learn" if self.phase == "done" else self.phase
 
     def state(self, *, asks: bool) -> str:
