@@ -77,4 +77,4 @@ def test_pastes_and_legacy_keys_send_and_approve_nothing(project, env):
     assert not {int(code) for code in read_colours(terminal.wrote)} & colours, "NO_COLOR is set"
     with Store.open(place.database) as store:
         listed = store.read_now(sessions.select_recent)
-    assert [session.words for session in listed] == ["look into it"]
+    assert [session.words for session in listed] == ["look at it"]

@@ -166,7 +166,7 @@ class Gallery(App[None]):
         self.query_one(Timeline).show(3, 9, "wave 3")
         self.query_one(Headline).show("Board", [("words", "$tone-dim")], 2)
         bands = tuple(views.BandView(name, 9_000, 1_000, 2_000, 9_000, 3, 2) for name in NAMES)
-        cache = views.CacheView(7, 2, 1, "$1.00")
+        cache = views.CacheView(7, 2, "$1.00")
         meter = views.MeterView(bands, 9, 10, "abcdef12", 3, 2, "profile", 3, cache)
         self.query_one(BandMeter).show(meter)
         rows = tuple(

@@ -42,7 +42,7 @@ def meter(text: str) -> tuple[Widget, Callable[[], None]]:
     made = BandMeter()
     bands = (views.BandView(text, 5, 1, 2, 9), views.BandView("identity", 9, 1, 2, 9, 1, 1))
     return made, lambda: made.show(
-        views.MeterView(bands, 5, 10, text, 1, 1, text, 3, views.CacheView(1, 2, 3, text))
+        views.MeterView(bands, 5, 10, text, 1, 1, text, 3, views.CacheView(1, 2, text))
     )
 
 
