@@ -134,7 +134,10 @@ def _prepare(source: Path, folder: Path, place: ProjectPaths) -> Contents:
 
 
 def _write_database(source: Path, target: Path) -> None:
-    """Make the content of ``target`` that of ``source`` in one transaction, while no other process has it."""
+    """Make the content of ``target`` that of ``source`` in one transaction, while no other process has it.
+
+    Raises :class:`StoreCorrupt` for one that is damaged.
+    """
     with translate_errors(target), closing(connect(target, busy_timeout_ms=500)) as connection:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         try:
@@ -145,6 +148,9 @@ def _write_database(source: Path, target: Path) -> None:
                 f"Another process uses {target}; nothing was changed. End every cockpit of this project"
                 " (`cockpit chain list` shows chains), then try again."
             ) from error
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":  # SQLite could write over it, and what is left of it would be gone
+            raise StoreCorrupt(f"{target} is damaged: {verdict}")
         with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as prepared:
             prepared.backup(connection)
 

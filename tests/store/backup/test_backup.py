@@ -144,7 +144,7 @@ def test_what_exists_or_is_in_use_is_not_replaced(place: ProjectPaths, tmp_path:
     assert read_rows(place)[-2:] == ["in use", "still"]
 
 
-@pytest.mark.parametrize("damage", ["header", "pages", "log"])
+@pytest.mark.parametrize("damage", ["header", "pages", "log", "some pages"])
 def test_a_damaged_database_is_replaced_and_kept(
     place: ProjectPaths, tmp_path: Path, damage: str
 ) -> None:
@@ -152,12 +152,16 @@ def test_a_damaged_database_is_replaced_and_kept(
     back_up(place, target)
     written = read_rows(place)
     broken = bytearray(place.database.read_bytes())
-    broken[0 if damage == "header" else 100 :] = b"\xa5" * (len(broken) // 2)
+    if damage == "some pages":
+        broken[4_096 : 12 * 4_096] = b"\xa5" * 11 * 4_096
+    else:
+        broken[0 if damage == "header" else 100 :] = b"\xa5" * (len(broken) // 2)
     place.database.write_bytes(broken)
     if damage == "log":
         place.database.with_name("cockpit.db-wal").write_bytes(b"\xa5" * 8_000)
-    with pytest.raises(StoreCorrupt):
-        Store.open(place.database)
+    if damage != "some pages":  # those are noticed when they are read
+        with pytest.raises(StoreCorrupt):
+            Store.open(place.database)
     restore_backup(target, place, replace=True)
     assert read_rows(place)[: len(written)] == written
     assert place.database.with_name("cockpit.db.damaged").read_bytes() == broken
