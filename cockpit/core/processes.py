@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
@@ -85,6 +86,8 @@ def is_process_alive(name: str) -> bool:
 
 _detached: set[int] = set()
 
+_STOPS_S = 0.5
+"""Seconds that processes of a tree have to stop before those that they started are looked for."""
 _MOST_LOOKS = 100
 """How often the processes below another one are looked for, should they multiply faster than they stop."""
 
@@ -107,8 +110,12 @@ def kill_tree(first: int) -> None:
 def _kill_descendants(ancestor: int, pids: list[int]) -> None:
     # All are stopped first: killed one by one, the last ones would go on starting others meanwhile, and
     # what a killed process started just before has no ancestor any more by which it could be found.
+    until = time.monotonic() + _STOPS_S
     for _ in range(_MOST_LOOKS):
         signal_processes(pids, signal.SIGSTOP)
+        # One that was starting another when the signal came finishes that first.
+        while any(map(_may_start_others, pids)) and time.monotonic() < until:
+            time.sleep(0.0005)
         started = [pid for pid in list_descendants(ancestor) if pid not in pids]
         if not started:
             break
@@ -148,6 +155,15 @@ def has_job_control() -> bool:
             pid = os.getppid() if pid == os.getpid() else _parent(pid)
         return pid > 0 and os.getsid(pid) == session
     except (ProcessLookupError, PermissionError):
+        return False
+
+
+def _may_start_others(pid: int) -> bool:
+    """Whether a process has neither stopped nor ended yet; False without procfs."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "TtZX"
+    except OSError:
         return False
 
 
