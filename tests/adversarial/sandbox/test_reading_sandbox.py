@@ -81,7 +81,7 @@ PROBES = {
     "network: raw": lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1),
     "network: vsock": lambda: socket.socket(40, socket.SOCK_STREAM),
     "sockets: unix": lambda: connect(socket.AF_UNIX, "listening.sock"),
-    "sockets: abstract": lambda: connect(socket.AF_UNIX, "\0cockpit-probe"),
+    "sockets: abstract": lambda: connect(socket.AF_UNIX, "\0cockpit-probe-" + sys.argv[3]),
     "sockets: any": lambda: socket.socket(socket.AF_UNIX),
     "pipes: of the project": lambda: fifo("pipe"),
     "pipes: below": lambda: fifo("deploy/pipe"),
@@ -138,7 +138,7 @@ def hostile(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         for folder in (project, project / "deploy"):
             opened = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
             stack.callback(os.close, opened)
-        for address in (f"{project}/listening.sock", "\0cockpit-probe"):
+        for address in (f"{project}/listening.sock", f"\0cockpit-probe-{os.getpid()}"):
             listening = stack.enter_context(socket.socket(socket.AF_UNIX))
             monkeypatch.chdir(project)
             listening.bind(os.path.relpath(address) if address[0] == "/" else address)
