@@ -100,7 +100,7 @@ KEYS: tuple[Key, ...] = (
         allowed="a whole number from 0 to 10",
         default=3,
         env="COCKPIT_SKILLS_MOST",
-        purpose="Most skills that a session loads or names by itself; 0: none",
+        purpose="Most skills that a session loads by itself; 0: none",
         project="lower",
     ),
     Key(

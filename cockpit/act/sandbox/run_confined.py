@@ -49,7 +49,7 @@ class Watch:
         self.reason = await watch(pid, self._limits, self._disk)
         if not self._whole:
             # No first process whose end is the end of all: each of them is ended.
-            kill_tree(pid)
+            await asyncio.to_thread(kill_tree, pid)  # it may wait until they have stopped
         try:
             # It leads a process group of its own and its end is the end of all in the sandbox.
             os.killpg(pid, signal.SIGKILL)

@@ -54,7 +54,7 @@ def work_on_task(
     check_prerequisites(settings, place, runner)
     branch = f"{asyncio.run(branch_prefix(place))}work"
     with open_store(place) as store:
-        outcome = asyncio.run(_do_logged(store, place, settings, task_id, runner, branch))
+        outcome = asyncio.run(_do(store, place, settings, task_id, runner, branch))
         worktree = store.read_now(lambda connection: worktrees.find(connection, outcome.task_id))
     if as_json:
         show_json(
@@ -205,20 +205,6 @@ async def say_uncommitted(place: ProjectPaths, subject: str) -> None:
         )
 
 
-async def _do_logged(
-    store: Store,
-    place: ProjectPaths,
-    settings: Settings,
-    task_id: str,
-    runner: str | None,
-    branch: str,
-) -> TaskOutcome:
-    from cockpit.loop.views.copy_journal import recorded
-
-    async with recorded(store, settings.runtime):
-        return await _do(store, place, settings, task_id, runner, branch)
-
-
 async def _do(
     store: Store,
     place: ProjectPaths,
@@ -227,44 +213,46 @@ async def _do(
     runner: str | None,
     branch: str,
 ) -> TaskOutcome:
+    from cockpit.loop.views.copy_journal import recorded
     from cockpit.tasks.run_task import run_task
     from cockpit.tasks.task_context import TaskContext
 
-    await say_uncommitted(place, "The task does")
-    await settle_unconfined(settings, runner)
-    context = TaskContext(
-        store=store,
-        place=place,
-        settings=settings.runtime,
-        chain_id="",
-        ordinal=0,
-        chain_branch=branch,
-        approve=settings.runtime.policy,
-        model=settings.runtime.model.model,
-        runner=runner,
-        work=settings.work,
-    )
-    loop = asyncio.get_running_loop()
-    task_id = store.read_now(lambda connection: tasks.load(connection, task_id)).task_id
-    token = await store.write(lambda tx: task_leases.acquire(tx, task_id, "cockpit work"))
-    running = asyncio.ensure_future(run_task(context, task_id))
-    renewing = asyncio.create_task(_renew_lease(store, task_id, token))
+    async with recorded(store, settings.runtime):
+        await say_uncommitted(place, "The task does")
+        await settle_unconfined(settings, runner)
+        context = TaskContext(
+            store=store,
+            place=place,
+            settings=settings.runtime,
+            chain_id="",
+            ordinal=0,
+            chain_branch=branch,
+            approve=settings.runtime.policy,
+            model=settings.runtime.model.model,
+            runner=runner,
+            work=settings.work,
+        )
+        loop = asyncio.get_running_loop()
+        task_id = store.read_now(lambda connection: tasks.load(connection, task_id)).task_id
+        token = await store.write(lambda tx: task_leases.acquire(tx, task_id, "cockpit work"))
+        running = asyncio.ensure_future(run_task(context, task_id))
+        renewing = asyncio.create_task(_renew_lease(store, task_id, token))
 
-    def stop() -> None:
-        if context.stop.is_set():
-            running.cancel()
-        context.stop.set()
-        say("Stopping after this step. Press Ctrl+C again to stop now.")
+        def stop() -> None:
+            if context.stop.is_set():
+                running.cancel()
+            context.stop.set()
+            say("Stopping after this step. Press Ctrl+C again to stop now.")
 
-    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
-    try:
-        return await running
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        renewing.cancel()
-        await store.write(lambda tx: task_leases.release(tx, task_id, token))
+        stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
+        try:
+            return await running
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            renewing.cancel()
+            await store.write(lambda tx: task_leases.release(tx, task_id, token))
 
 
 async def _renew_lease(store: Store, task_id: str, token: str) -> None:

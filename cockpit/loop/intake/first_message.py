@@ -75,10 +75,10 @@ async def opening(
     the task, which may name issues and files too. ``is_typed``: the user typed the words here, so that the
     files which they name are granted; nobody else's words grant any.
     """
-    named = dict(find_named(f"{task.words}\n{details}", ground.root))
+    issues = find_named(f"{task.words}\n{details}", ground.root)["issue"]
     typed = (await find_typed(task.words, ground.root))["file"] if is_typed else ()
-    of_task = find_named(details, ground.root)["file"]
-    named["file"] = list(dict.fromkeys((*typed, *of_task)))[:MOST_NAMED]
+    files = dict.fromkeys((*typed, *find_named(details, ground.root)["file"]))
+    named = {"issue": issues, "file": list(files)[:MOST_NAMED]}
     target = dict(task.target)
     text = mask(make_visible(task.words))
     values = {"words": text, "title": mask(make_visible(task.title))}
