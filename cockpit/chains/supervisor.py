@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from cockpit.chains.decide_next_worker import ChainDecision, count_crashes, decide_chain
 from cockpit.core.clock import format_time
-from cockpit.core.errors import CockpitError, StoreUnwritable
+from cockpit.core.errors import CockpitError, find_machine_fault
 from cockpit.core.failure_lines import clip_start
 from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
@@ -27,6 +27,7 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.tasks.outage import NO_ROOM, is_passing
 
 POLL_S = 0.1
 """Seconds between two looks at the worker."""
@@ -67,7 +68,7 @@ async def supervise(supervision: Supervision, chain_id: str) -> Chain:
     end those of ``before_end``.
     """
     store = supervision.store
-    failed_starts, waited_for = 0, (0, 0)
+    failed_starts, why, waited_for = 0, "", (0, 0)
     while True:
         running = await store.write(lambda tx: _running_worker(tx, chain_id))
         if running is not None:
@@ -76,16 +77,23 @@ async def supervise(supervision: Supervision, chain_id: str) -> Chain:
             )
             continue
         ordinal = _next_ordinal(store, chain_id)
-        decision = _decide(supervision, chain_id, ordinal, failed_starts)
+        decision = _decide(supervision, chain_id, failed_starts, why)
         if not decision.continues:
             return await _end_chain(supervision, chain_id, decision)
         if waited_for != (ordinal, failed_starts):
             waited_for = (ordinal, failed_starts)
-            await _wait_before_retry(supervision, chain_id, ordinal, failed_starts)
+            await _wait_before_retry(supervision, chain_id, ordinal, failed_starts, why)
             continue  # the chain may have been stopped meanwhile
-        child = _start_worker(supervision, chain_id, ordinal)
+        try:
+            child = _start_worker(supervision, chain_id, ordinal)
+        except OSError as error:
+            fault = find_machine_fault(error)
+            why = f"{NO_ROOM}: {fault}" if fault else str(error)
+            failed_starts += 1
+            continue
         await _await_worker(supervision, chain_id, ordinal, child.pid, _child_ended(child))
         failed_starts = failed_starts + 1 if _next_ordinal(store, chain_id) == ordinal else 0
+        why = _log_tail(log_path(supervision.place, chain_id, ordinal)) if failed_starts else ""
 
 
 def mark_dead_workers(tx: Tx, chain_id: str) -> tuple[Worker, ...]:
@@ -120,16 +128,15 @@ def _running_worker(tx: Tx, chain_id: str) -> Worker | None:
     return next((worker for worker in chain_workers if worker.status == "running"), None)
 
 
-def _decide(
-    supervision: Supervision, chain_id: str, ordinal: int, failed_starts: int
-) -> ChainDecision:
+def _decide(supervision: Supervision, chain_id: str, failed_starts: int, why: str) -> ChainDecision:
     now = format_time(supervision.store.clock.now())
     decision = supervision.store.read_now(
         lambda connection: decide_chain(connection, chains.load(connection, chain_id), now)
     )
     if decision.continues and failed_starts >= MAX_FAILED_STARTS:
-        output = _log_tail(log_path(supervision.place, chain_id, ordinal))
-        return ChainDecision("failed", f"its workers could not start: {output}")
+        if is_passing(why):
+            return ChainDecision("stopped", why)
+        return ChainDecision("failed", f"its workers could not start: {why}")
     return decision
 
 
@@ -158,30 +165,26 @@ def _next_ordinal(store: Store, chain_id: str) -> int:
 
 
 def _start_worker(supervision: Supervision, chain_id: str, ordinal: int) -> subprocess.Popen[bytes]:
-    """Start the worker in its own process group: the terminal's Ctrl+C reaches only the supervisor."""
+    """Start the worker in its own process group: the terminal's Ctrl+C reaches only the supervisor.
+
+    Raises ``OSError``.
+    """
     path = log_path(supervision.place, chain_id, ordinal)
-    argv = (*supervision.command, "--chain", chain_id, "--session", str(ordinal))
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        with path.open("ab") as log:
-            return subprocess.Popen(
-                argv,
-                cwd=supervision.place.root,
-                env=dict(supervision.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise StoreUnwritable(
-            f"cockpit could not start the next worker of {chain_id}: {error.strerror or error}."
-            " Fix that, then run `cockpit work --continue`."
-        ) from error
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with path.open("ab") as log:
+        return subprocess.Popen(
+            (*supervision.command, "--chain", chain_id, "--session", str(ordinal)),
+            cwd=supervision.place.root,
+            env=dict(supervision.environment),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
 
 
 async def _wait_before_retry(
-    supervision: Supervision, chain_id: str, ordinal: int, failed_starts: int
+    supervision: Supervision, chain_id: str, ordinal: int, failed_starts: int, why: str
 ) -> None:
     """Wait before another worker starts, if the ones before died or could not start; not once it stops."""
     store = supervision.store
@@ -192,9 +195,7 @@ async def _wait_before_retry(
         chain_workers = workers.select_for_chain(tx.connection, chain_id)
         if failed_starts:
             failures, failed_at = failed_starts, tx.now()
-            reason = (
-                f"it could not start: {_log_tail(log_path(supervision.place, chain_id, ordinal))}"
-            )
+            reason = f"it could not start: {why}"
         else:
             failures = count_crashes(tx.connection, chain, chain_workers)
             if not failures:

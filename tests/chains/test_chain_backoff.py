@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
@@ -18,6 +21,7 @@ from tasks.taskrun_world import World
 from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.projection.current_chains import read_chains
 from cockpit.app.projection.fold import State
+from cockpit.chains import supervisor
 from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.progress_lines import ProgressLines
 from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, log_path, supervise
@@ -104,6 +108,27 @@ async def test_workers_that_cannot_start_are_tried_ever_later(world: World) -> N
     assert "could not start: " in ended.reason
     assert ended.reason.count("no room") == MAX_FAILED_STARTS
     assert log_path(world.place, "ch-1", 1).exists()
+    assert clock.slept >= 6.0
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "reason"),
+    [
+        (errno.EAGAIN, "stopped", "machine: Resource temporarily unavailable"),
+        (errno.ENOEXEC, "failed", "its workers could not start: [Errno 8] Exec format error"),
+    ],
+)
+async def test_a_chain_whose_workers_the_system_refuses_to_start_ends(
+    world: World, monkeypatch: pytest.MonkeyPatch, number: int, status: str, reason: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    refusing = SimpleNamespace(Popen=refuse, DEVNULL=subprocess.DEVNULL)
+    monkeypatch.setattr(supervisor, "subprocess", refusing)
+    clock, store, ended = await supervised(world, "")
+    store.close()
+    assert (ended.status, ended.reason) == (status, reason)
     assert clock.slept >= 6.0
 
 
