@@ -149,7 +149,9 @@ def test_a_session_is_run_by_programs_from_its_start_to_its_end(made: Project) -
         other = http.post("/api/sessions", json=new, headers=bot).json()["session_id"]
         watcher.wait("proposal.created", other)
         listed = http.get("/api/sessions?limit=1", headers=bot).json()
-        assert [row["is_running_here"] for row in listed["items"]] == [True]
+        assert [(row["is_running_here"], row["state"]) for row in listed["items"]] == [
+            (True, "waiting")
+        ]
         stopped = http.post(f"/api/sessions/{other}/interrupt", headers=bot)
         assert (stopped.status_code, stopped.json()["status"]) == (200, "stopped"), stopped.text
         late = http.post(f"/api/sessions/{other}/interrupt", headers=bot)

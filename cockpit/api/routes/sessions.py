@@ -7,6 +7,7 @@ sessions.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -36,6 +37,7 @@ from cockpit.store.db.idempotent_answers import KeptAnswer
 from cockpit.store.db.keyset_page import select_page
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions
+from cockpit.store.sessions.session_states import select_asking, state_of
 from cockpit.store.sessions.sessions import Session
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
@@ -43,6 +45,7 @@ router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 MAX_TEXT = 200_000
 """Characters of a message."""
 Status = Literal["running", "waiting", "completed", "failed", "stopped"]
+State = Literal["running", "waiting", "paused", "stopped", "done", "blocked", "failed"]
 Statuses = Annotated[Status, Query(description="Only sessions of this status.")]
 Task = Annotated[str, Query(max_length=40, description="Only sessions of this task, such as T-4.")]
 Cursor = Annotated[str, Query(max_length=400, description="The `next` of the page before.")]
@@ -57,9 +60,13 @@ class ModelUnusable(CockpitError):
 
 @dataclass(frozen=True, slots=True)
 class SessionBody:
-    """A session in a list. ``is_running_here``: this server's process runs it."""
+    """A session in a list. ``state``: the word that every screen shows, by ``status`` and ``result``.
+
+    ``is_running_here``: this server's process runs it.
+    """
 
     session_id: str
+    state: State
     status: str
     task_type: str
     title: str
@@ -155,7 +162,8 @@ async def list_sessions(
             connection, "sessions", after=read_cursor(cursor), limit=limit, terms=terms
         )
         rows = [sessions.load(connection, each) for each in ids]
-        return page(rows, following, lambda session: _body(at, session))
+        asking = select_asking(connection)
+        return page(rows, following, lambda session: _body(at, session, asking))
 
     return tagged(request, await at.read(look))
 
@@ -240,7 +248,7 @@ async def start_session(at: At, request: Request) -> Response:
         started = session_id
 
         def keep(tx: Tx, caller: Caller) -> dict[str, Any]:
-            shown = _body(at, sessions.load(tx.connection, started))
+            shown = _load(at, tx.connection, started)
             if key:
                 kept = KeptAnswer(requested, 201, shown)
                 idempotent_answers.keep(tx, caller.namespace, key, kept)
@@ -294,7 +302,7 @@ async def fork(at: At, request: Request, session_id: str) -> Response:
         source = sessions.load(tx.connection, session_id)
         require_policy(caller, absence, source.policy, "fork", "forking a session")
         forked = fork_session(tx, session_id, given.wave, actor=journal_actor(caller))
-        return Answer(201, _body(at, forked.session))
+        return Answer(201, _load(at, tx.connection, forked.session.session_id))
 
     answer = await at.write_once(SESSIONS_RUN, "fork sessions", step)
     return _show_new(answer)
@@ -316,7 +324,7 @@ async def resume(at: At, session_id: str) -> Response:
         require_own(session)
         if session.transport == "evolve":
             raise IllegalTransition(f"`cockpit evolve --continue {session_id}` resumes it.")
-        return _body(at, session)
+        return _load(at, connection, session_id)
 
     shown = await at.read(look)
     await at.project.ensure_running(session_id)
@@ -346,14 +354,8 @@ async def interrupt(at: At, request: Request, session_id: str) -> Response:
         raise IllegalTransition(
             f"This server does not run {session_id}: {where} does. Interrupt it there."
         )
-    return answered(
-        Answer(
-            200,
-            await at.store.read(
-                lambda connection: _body(at, sessions.load(connection, session_id))
-            ),
-        )
-    )
+    shown = await at.store.read(lambda connection: _load(at, connection, session_id))
+    return answered(Answer(200, shown))
 
 
 def _show_new(answer: Answer) -> Response:
@@ -377,13 +379,18 @@ def _limits(given: NewSession, own: Limits) -> Limits:
 
 
 def _shown(at: Counter, connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
-    session = sessions.load(connection, session_id)
-    return {**_body(at, session), "report": session_document(connection, session_id)}
+    shown = _load(at, connection, session_id)
+    return {**shown, "report": session_document(connection, session_id)}
 
 
-def _body(at: Counter, session: Session) -> dict[str, Any]:
+def _load(at: Counter, connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
+    return _body(at, sessions.load(connection, session_id), select_asking(connection))
+
+
+def _body(at: Counter, session: Session, asking: Collection[str]) -> dict[str, Any]:
     return {
         "session_id": session.session_id,
+        "state": state_of(session, asking),
         "status": session.status,
         "task_type": session.task_type,
         "title": session.title,
