@@ -85,7 +85,7 @@ class ProviderModel:
     async def _attempt(self, prompt: Prompt) -> AsyncGenerator[ModelEvent]:
         endpoint = self._endpoint
         settings = to_settings(prompt, endpoint)
-        bounds = bound_answer(settings.get("max_tokens", 0), endpoint.timeout_s)
+        bounds = bound_answer(prompt, settings.get("max_tokens", 0), endpoint.timeout_s)
         has_text = False
         is_complete = False
         rest: list[ModelEvent] = []

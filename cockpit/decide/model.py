@@ -119,6 +119,12 @@ class Prompt(Struct, frozen=True):
     target: Mapping[str, Any] = field(default_factory=dict)
     max_output_tokens: int = 8_000
 
+    def count_characters(self) -> int:
+        """Return the characters of all messages, without those of the tools."""
+        texts = [message.text for message in self.messages]
+        calls = [call.arguments for message in self.messages for call in message.calls]
+        return sum(map(len, (self.system, *texts, *calls)))
+
 
 class TextDelta(Struct, frozen=True):
     """A fragment of the model's text."""

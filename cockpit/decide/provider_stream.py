@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cockpit.core.canonical_json import canonical_json
 from cockpit.decide.call_cost import cost_by_list
-from cockpit.decide.model import Done, ModelEvent, ThinkingBlock, Thought, ToolCall, Usage
+from cockpit.decide.model import (
+    Done,
+    ModelEvent,
+    Prompt,
+    ThinkingBlock,
+    Thought,
+    ToolCall,
+    Usage,
+)
 
 MOST_TOKENS_OF_A_CALL = 20_000_000
 """No model reads or writes more; a larger number of a provider is an error of its own."""
@@ -42,13 +51,17 @@ class Bounds(Struct):
     most: int
     """Characters of text, calls and thinking."""
     silence_s: float
+    sent: int
+    """Characters of the prompt, with its tools."""
     read: int = 0
     """Characters so far."""
 
 
-def bound_answer(max_tokens: int, silence_s: float) -> Bounds:
-    """Return the bounds of an answer that may have so many tokens."""
-    return Bounds(max_tokens * MOST_CHARACTERS_OF_A_TOKEN, silence_s)
+def bound_answer(prompt: Prompt, max_tokens: int, silence_s: float) -> Bounds:
+    """Return the bounds of an answer to ``prompt`` that may have so many tokens."""
+    tools = [(tool.name, tool.description, dict(tool.parameters)) for tool in prompt.tools]
+    sent = prompt.count_characters() + len(canonical_json(tools))
+    return Bounds(max_tokens * MOST_CHARACTERS_OF_A_TOKEN, silence_s, sent)
 
 
 async def text_of(stream: StreamedResponse, bounds: Bounds) -> AsyncGenerator[str]:
@@ -125,7 +138,7 @@ def ending(
     ended has no calls, and its stop is ``filtered``; with a refusal, in the provider's own words.
     """
     details = response.provider_details or {}
-    usage = usage_of(response, bounds.read)
+    usage = usage_of(response, bounds.sent, bounds.read)
     if refusal := _refusal(response):
         return [Done(usage, "filtered", f"it refused: {refusal}")]
     if response.finish_reason == "content_filter":
@@ -179,11 +192,11 @@ def _thinking(response: ModelResponse) -> tuple[ThinkingBlock, ...]:
     )
 
 
-def usage_of(response: ModelResponse, read: int) -> Usage:
+def usage_of(response: ModelResponse, sent: int, read: int) -> Usage:
     """Tokens as the provider counted them (cached ones are in the input too), and the price.
 
-    Where it counted none for an answer of ``read`` characters, as when the stream broke, or where its numbers
-    cannot be, the answer is counted here.
+    Where it counted none for a prompt of ``sent`` and an answer of ``read`` characters, as when the stream
+    broke, or where its numbers cannot be, they are counted here: a limit of tokens binds nevertheless.
     """
     usage, doubt = response.usage, ""
     counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
@@ -195,6 +208,8 @@ def usage_of(response: ModelResponse, read: int) -> Usage:
         kept = [count if _is_count(count) else 0 for count in counts]
         usage.input_tokens, usage.output_tokens, usage.cache_read_tokens = kept
         usage.cache_write_tokens = 0
+    if read and not usage.input_tokens:
+        usage.input_tokens = sent // _CHARACTERS_OF_A_TOKEN
     if not usage.output_tokens or read // MOST_CHARACTERS_OF_A_TOKEN > usage.output_tokens:
         usage.output_tokens = read // _CHARACTERS_OF_A_TOKEN
     usage.cache_read_tokens = min(usage.cache_read_tokens, usage.input_tokens)

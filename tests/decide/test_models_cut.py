@@ -149,6 +149,13 @@ async def test_numbers_that_cannot_be_are_not_counted(talk: Talk, wrong: int) ->
         assert str(wrong)[:10] in done.usage.doubt
 
 
+async def test_a_prompt_whose_tokens_nobody_reports_is_counted(talk: Talk) -> None:
+    talk.server.play([Say("One two three.", input_tokens=0, cached_tokens=0, output_tokens=0)])
+    done = (await talk.say(PLAIN))[-1]
+    assert isinstance(done, Done)
+    assert (done.usage.input_tokens, done.usage.output_tokens) == (35, 3), "a limit binds by these"
+
+
 @pytest.mark.parametrize("when", ["before the first byte", "while it speaks"])
 async def test_cancelling_hangs_up(talk: Talk, when: str) -> None:
     talk.server.play([HELD if when == "while it speaks" else Silence()])

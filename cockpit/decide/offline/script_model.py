@@ -84,12 +84,8 @@ def _spoken(turn: Turn) -> str:
 
 
 def _usage(prompt: Prompt, answer: str) -> Usage:
-    prompt_chars = len(prompt.system) + sum([len(message.text) for message in prompt.messages])
-    prompt_chars += sum(
-        [len(call.arguments) for message in prompt.messages for call in message.calls]
-    )
     return Usage(
-        input_tokens=prompt_chars // _CHARACTERS_PER_TOKEN,
+        input_tokens=prompt.count_characters() // _CHARACTERS_PER_TOKEN,
         output_tokens=len(answer) // _CHARACTERS_PER_TOKEN,
         cost_usd=0.0,
     )
