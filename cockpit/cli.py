@@ -174,7 +174,6 @@ def expand_short_form(args: Sequence[str]) -> list[str]:
     epilog=examples(
         "cockpit",
         "cockpit --all",
-        "cockpit --connect https://build.example:8788 --token-file ~/.cockpit-token",
         "cockpit demo",
         'cockpit -p "review topic"',
         "cockpit work --all",
@@ -201,18 +200,6 @@ def expand_short_form(args: Sequence[str]) -> list[str]:
 )
 @MODEL
 @APPROVE
-@click.option(
-    "--connect", "server", metavar="URL", help="Show the screen of another machine's `cockpit web`."
-)
-@click.option(
-    "--token-file",
-    metavar="FILE",
-    help="Read the token for --connect here. Default: $COCKPIT_TOKEN.",
-)
-@click.option("--ca-file", metavar="FILE", help="Trust this authority for --connect, a PEM file.")
-@click.option(
-    "--plain-http", is_flag=True, help="Let --connect send all unencrypted to another machine."
-)
 @click.option("--theme", metavar="NAME", help="Use this theme. Default: cockpit-dark.")
 @LOG_JSON
 @click.option(
@@ -225,10 +212,6 @@ def root(
     session: str | None,
     agent: str | None,
     every: bool,
-    server: str | None,
-    token_file: str | None,
-    ca_file: str | None,
-    plain_http: bool,
     model: str | None,
     approve: str | None,
     theme: str | None,
@@ -242,25 +225,13 @@ def root(
     """
     if ctx.invoked_subcommand is not None:
         options = (last, session is not None, agent, every, model, approve, theme, log_json, linear)
-        if any(options) or any((server, token_file, ca_file, plain_http)):
+        if any(options):
             raise click.UsageError(
                 f"Options before {ctx.invoked_subcommand!r} open the screen. Write them after the command."
             )
         return
     from cockpit.commands.sessions.switch_projects import open_screen
 
-    if server is not None:
-        if last or session is not None or agent or every or model or approve or log_json or linear:
-            raise click.UsageError(
-                "--connect can be combined only with --theme and its own options."
-            )
-        from cockpit.commands.sessions.connect import open_remote_screen
-
-        ctx.exit(
-            open_remote_screen(server, token_file, ca_file, theme or "", allows_plain=plain_http)
-        )
-    if token_file or ca_file or plain_http:
-        raise click.UsageError("--token-file, --ca-file and --plain-http are for --connect.")
     if every:
         if last or session is not None or agent or model or approve or log_json or linear:
             raise click.UsageError("--all shows every project; it takes no option but --theme.")

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.access.principals import MAIN, PERSON, Caller, ensure_principal, kind_of
-from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, ROOT_SCOPES, SCOPES, NotAllowed
+from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, NotAllowed
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
@@ -165,7 +165,7 @@ def ensure_root(tx: Tx, state: Path) -> Path | None:
     ).fetchone()
     if row is not None:
         return None
-    _, secret = _insert(tx, MAIN, ROOT_SCOPES, _FIRST_START, None)
+    _, secret = _insert(tx, MAIN, frozenset(SCOPES), _FIRST_START, None)
     path = state / ROOT_FILE
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)

@@ -20,7 +20,6 @@ EVENTS_ENQUEUE = "events.enqueue"
 EVENTS_CLAIM = "events.claim"
 SESSIONS_RUN = "sessions.run"
 PROPOSALS_DECIDE = "proposals.decide"
-SCREEN_OPEN = "screen.open"
 AUDIT_READ = "audit.read"
 CAP_ISSUE = "cap.issue"
 CAP_REVOKE = "cap.revoke"
@@ -28,12 +27,9 @@ CAP_REVOKE = "cap.revoke"
 SCOPES = (
     *(READ, PROPOSE, APPROVE, ADMIN, WORK_READ, WORK_WRITE),
     *(EVENTS_READ, EVENTS_ENQUEUE, EVENTS_CLAIM, SESSIONS_RUN, PROPOSALS_DECIDE),
-    *(SCREEN_OPEN, AUDIT_READ, CAP_ISSUE, CAP_REVOKE),
+    *(AUDIT_READ, CAP_ISSUE, CAP_REVOKE),
 )
 """Every scope, in the order in which lists name them."""
-
-ROOT_SCOPES = frozenset(SCOPES) - {SCREEN_OPEN}
-"""Those of the root token. Programs of the user can read it, and who has the screen is the user."""
 
 AGENT_SCOPES = frozenset({READ, PROPOSE, WORK_READ, WORK_WRITE})
 """What an agent may: look, propose within its limits, and keep the backlog."""

@@ -32,7 +32,7 @@ class Gate:
     """An ASGI application around ``app``. ``patience_s`` is what a client has to send its body.
 
     ``refused`` journals pages of another origin. With ``sockets`` pages of this origin may open
-    WebSockets, and programs, which name no origin, that of ``program_path``.
+    WebSockets.
     """
 
     def __init__(
@@ -43,11 +43,9 @@ class Gate:
         patience_s: float = PATIENCE_S,
         refused: RefusedRequests | None = None,
         sockets: bool = False,
-        program_path: str = "",
     ) -> None:
         self._app = app
         self._sockets = sockets
-        self._program_path = program_path
         self._log = refused
         self._hosts = frozenset(address.hosts)
         self._origins = frozenset(address.origins)
@@ -85,10 +83,8 @@ class Gate:
             print(mask("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201 - the server's log
 
     def _may_open_socket(self, scope: Scope) -> bool:
-        """Whether a page of this origin opens a WebSocket, or a program: browsers name the origin."""
+        """Whether a page of this origin opens a WebSocket: browsers name the origin."""
         hosts, origins = _headers(scope, b"host"), _headers(scope, b"origin")
-        if not origins and self._program_path and scope["path"] == self._program_path:
-            return True  # no browser sends this; its Host may be that of a forwarded port
         return (
             len(hosts) == len(origins) == 1
             and hosts[0].casefold() in self._hosts

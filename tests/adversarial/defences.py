@@ -87,14 +87,6 @@ def _now(self: Any, *_: Any) -> float:
     return float(self._now())
 
 
-def _seen(self: Any) -> int:
-    return int(self.seen)
-
-
-def _matched(match: Any) -> str:
-    return str(match[0])
-
-
 async def _pass_on(_: Any, message: Any) -> Any:
     return message
 
@@ -129,15 +121,6 @@ DEFENCES = (
             "api/test_api_webhooks.py::test_a_signed_event_that_a_rule_fits_opens_one_task"),
     Defence("a key counts for what its user saw",
             "cockpit.app.terminal.far_key_times:FarKeyTimes._find_moment", _now, "app/test_far_key_times.py"),
-    Defence("what was seen has been so for a while",
-            "cockpit.api.remote_screen.drawn_output:DrawnOutput.settled", _seen,
-            "api/remote_screen/test_drawn_output.py"),
-    Defence("another machine draws and no more", "cockpit.api.remote_screen.output_filter:_choose", _matched,
-            "api/remote_screen/test_output_filter.py"),
-    Defence("an agent opens no screen over a socket",
-            "cockpit.api.web.terminal_callers:_require_no_agent", _nothing,
-            "api/web/test_terminal_callers.py"
-            "::test_an_agent_of_this_machine_is_refused_with_any_token"),
     Defence("a killed restoration is finished",
             "cockpit.store.backup.restore_state:_has_row", _no,
             "store/backup/test_backup.py"

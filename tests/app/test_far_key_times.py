@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cockpit.app.terminal.far_key_times import _MOST_PIECES, FarKeyTimes
 from cockpit.core.clock import FixedClock
-from cockpit.core.terminal.far_terminal import look_again_words, pressed_words
+from cockpit.core.terminal.far_terminal import pressed_words
 
 
 def press(key_times: FarKeyTimes, number: int, gap_ms: int = 10_000) -> float:
-    ((keys, moment, _),) = key_times.take(pressed_words(number, gap_ms) + "k")
+    ((keys, moment),) = key_times.take(pressed_words(number, gap_ms) + "k")
     assert keys == "k"
     return moment
 
@@ -51,5 +51,4 @@ def test_keys_without_words_belong_to_the_last_ones() -> None:
     key_times = FarKeyTimes(clock.monotonic)
     at = press(key_times, key_times.number())
     clock.advance(1.0)
-    assert key_times.take("more") == [("more", at, False)]
-    assert key_times.take(look_again_words()) == [("", at, True)]
+    assert key_times.take("more") == [("more", at)]

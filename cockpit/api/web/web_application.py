@@ -15,13 +15,9 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from cockpit import __version__
-from cockpit.api.problem_documents import of_error, problem
+from cockpit.api.problem_documents import problem
 from cockpit.api.web.browser_logins import COOKIE, BrowserLogins
 from cockpit.api.web.running_screens import Screens
-from cockpit.api.web.screen_messages import CONNECT, PROTOCOL
-from cockpit.api.web.terminal_callers import TerminalCallers
-from cockpit.core.errors import CockpitError
 
 _FOLDER = Path(__file__).resolve().parents[2] / "data" / "web"
 _FILES = {
@@ -60,7 +56,6 @@ def _refusal() -> Response:
 def web_application(
     screens: Screens,
     logins: BrowserLogins,
-    callers: TerminalCallers,
     tell_used: Callable[[], None],
     *,
     secure: bool,
@@ -69,32 +64,9 @@ def web_application(
 
     async def show_in_page(socket: WebSocket) -> None:
         if is_known(socket, logins):
-            await screens.serve_page(socket)
+            await screens.serve(socket)
         else:
             await socket.send_denial_response(_refusal())
-
-    async def show_on_terminal(socket: WebSocket) -> None:
-        try:
-            caller = await callers.authorise(socket)
-        except CockpitError as error:
-            await socket.send_denial_response(of_error(error))
-            return
-        if PROTOCOL not in socket.scope["subprotocols"]:
-            await socket.send_denial_response(
-                problem(
-                    "protocol_unknown",
-                    f"This cockpit ({__version__}) shows screens by {PROTOCOL}. Use the same version on both"
-                    " machines.",
-                )
-            )
-            return
-        await screens.serve_terminal(
-            socket,
-            caller,
-            lambda: callers.find_holder(socket),
-            lambda again: callers.note_opened(caller, again=again),
-            PROTOCOL,
-        )
 
     async def follow_link(request: Request) -> Response:
         login = None
@@ -132,7 +104,6 @@ def web_application(
         routes=[
             Route("/open/{token}", follow_link),
             WebSocketRoute("/s/{folder}/screen", show_in_page),
-            WebSocketRoute(CONNECT, show_on_terminal),
             Route("/s/{folder}/{file:path}", show_file),
         ],
         exception_handlers={HTTPException: refuse},

@@ -2,7 +2,7 @@
 
 A key counts for what had been on its user's terminal for half a second: of what was drawn later, the first
 piece gives the moment. Keys pressed shortly one after the other stay so, however far apart the line brings
-them. Specified in ``docs/reference/connect.md``.
+them. Specified in ``docs/reference/web.md``.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class FarKeyTimes:
         self._words = WordFinder()
         self._last = monotonic()
 
-    def release(self) -> list[tuple[str, float, bool]]:
+    def release(self) -> list[tuple[str, float]]:
         """Return, as :meth:`take` does, what was kept; called when nothing has come for a while."""
-        return [(self._words.release(), self._last, False)]
+        return [(self._words.release(), self._last)]
 
     def number(self) -> int:
         """Return the number of a piece that is drawn now."""
@@ -51,16 +51,16 @@ class FarKeyTimes:
                 self._forgotten = self._drawn.popleft()[0]
             return number
 
-    def take(self, typed: str) -> list[tuple[str, float, bool]]:
-        """Return what was typed, in parts: keys, the moment they count for, and a wish to be drawn again.
+    def take(self, typed: str) -> list[tuple[str, float]]:
+        """Return what was typed, in parts: keys, and the moment they count for.
 
         The moment is minus infinity for keys that count for nothing known.
         """
         parts = []
-        for keys, words, again in self._words.take(typed):
+        for keys, words in self._words.take(typed):
             if words is not None:
                 self._last = self._find_moment(words[0], words[1] / 1_000)
-            parts.append((keys, self._last, again))
+            parts.append((keys, self._last))
         return parts
 
     def _find_moment(self, seen: int, gap_s: float) -> float:

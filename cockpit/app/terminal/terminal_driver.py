@@ -33,7 +33,7 @@ from cockpit.app.terminal.far_key_times import LATEST_S, FarKeyTimes
 from cockpit.app.terminal.key_parser import PAUSE_S, KeyParser, PasteFinder
 from cockpit.app.terminal.terminal_writer import TerminalWriter
 from cockpit.core.processes import has_job_control
-from cockpit.core.terminal.far_terminal import AGAIN, GIVE_BACK, OFF, ON, VARIABLE, mark
+from cockpit.core.terminal.far_terminal import GIVE_BACK, OFF, ON, VARIABLE, mark
 from widgets.text.clean import unify_newlines
 
 _READ = 65_536
@@ -62,7 +62,7 @@ class TerminalDriver(LinuxDriver):
         self._writer: TerminalWriter | None = None
         self._lost = False
         self._far = FarKeyTimes() if os.environ.get(VARIABLE) else None
-        """The terminal on another machine, where a server shows this screen there."""
+        """The terminal in a browser, where a server shows this screen there."""
         self.clicked_at = 0.0
         """When a button of the mouse went down last, in seconds of the monotonic clock."""
         signal.signal(signal.SIGTSTP, self._sigtstp_application)
@@ -167,17 +167,6 @@ class TerminalDriver(LinuxDriver):
     def is_showing(self) -> bool:
         """True while the terminal is taken and reads what is written."""
         return self._writer is not None and not self._writer.is_behind
-
-    def _show_anew(self) -> None:
-        """Draw all of the screen for a terminal that shows it from now on: nothing on it was seen there."""
-        if not self._app.screen_stack:  # the first screen is drawn whole
-            self.write(mark(AGAIN))
-            return
-        screen = self._app.screen
-        screen.post_message(events.ScreenSuspend())
-        screen.call_later(self.write, mark(AGAIN))
-        screen.post_message(events.ScreenResume())
-        screen.call_later(self._app.refresh, layout=True)
 
     def _draw_again(self) -> None:
         self._call_soon(self._app.refresh, True)
@@ -299,9 +288,7 @@ class TerminalDriver(LinuxDriver):
             return [(text, 0.0)]
         now, parts = time.monotonic(), []
         typed = self._far.take(text) if text else self._far.release()
-        for keys, moment, again in typed:
-            if again:
-                self._call_soon(self._show_anew)
+        for keys, moment in typed:
             if now - moment <= LATEST_S:
                 parts.append((keys, max(0.0, now - moment)))
             elif keys:

@@ -14,11 +14,8 @@ HOST = "127.0.0.1"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def listen_options(*, port: int, socket_use: str) -> Callable[[F], F]:
-    """Return the decorator that adds ``--host``, ``--port``, ``--socket``, ``--tls-cert`` and ``--tls-key``.
-
-    ``port`` is the default; ``socket_use`` completes the help of ``--socket``, whose value is ``path``.
-    """
+def listen_options(*, port: int) -> Callable[[F], F]:
+    """Return the decorator that adds ``--host``, ``--port``, ``--tls-cert`` and ``--tls-key``."""
     options = (
         click.option(
             "--host",
@@ -31,12 +28,6 @@ def listen_options(*, port: int, socket_use: str) -> Callable[[F], F]:
             type=click.IntRange(0, 65_535),
             default=port,
             help=f"Listen on this port; 0 picks a free one. Default: {port}.",
-        ),
-        click.option(
-            "--socket",
-            "path",
-            type=click.Path(path_type=Path),
-            help=f"Listen on this Unix socket instead, {socket_use}.",
         ),
         click.option(
             "--tls-cert",
@@ -58,9 +49,7 @@ def listen_options(*, port: int, socket_use: str) -> Callable[[F], F]:
     return add
 
 
-def check_listening(path: Path | None, tls_cert: Path | None, tls_key: Path | None) -> None:
+def check_listening(tls_cert: Path | None, tls_key: Path | None) -> None:
     """Raise :class:`WrongUse` for options of a server that exclude each other."""
     if tls_key is not None and tls_cert is None:
         raise WrongUse("--tls-key needs --tls-cert.")
-    if path is not None and tls_cert is not None:
-        raise WrongUse("A Unix socket is not encrypted. Leave out --tls-cert, or --socket.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,14 @@ import click
 
 from cockpit.cli_options import examples
 from cockpit.commands.open_project import (
+    WrongUse,
     ensure_root_token,
     find_project,
     load_project_settings,
     open_store,
 )
-from cockpit.commands.servers.listen_options import HOST, check_listening, listen_options
-from cockpit.commands.terminal import say, show
+from cockpit.commands.servers.listen_options import check_listening, listen_options
+from cockpit.commands.terminal import say
 
 if TYPE_CHECKING:
     from cockpit.access.listen_address import Address
@@ -31,12 +31,14 @@ _PORT = 8787
         "cockpit serve",
         "cockpit serve --socket ~/cockpit.sock",
         "cockpit serve --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem",
-        "cockpit serve --systemd > ~/.config/systemd/user/cockpit.service",
     ),
 )
-@listen_options(port=_PORT, socket_use="which only you may use")
+@listen_options(port=_PORT)
 @click.option(
-    "--systemd", is_flag=True, help="Print a systemd unit that serves this project, and end."
+    "--socket",
+    "path",
+    type=click.Path(path_type=Path),
+    help="Listen on this Unix socket instead, which only you may use.",
 )
 def serve(
     host: str,
@@ -44,17 +46,15 @@ def serve(
     path: Path | None,
     tls_cert: Path | None,
     tls_key: Path | None,
-    systemd: bool,
 ) -> None:
     """Serve proposals, sessions, tasks, events and the journal to programs over HTTP.
 
     Each program sends a token of its own, made with `cockpit tokens issue`. docs/reference/http.md lists
     the routes, their scopes and their errors. Ctrl+C ends it.
     """
-    check_listening(path, tls_cert, tls_key)
-    if systemd:
-        _print_unit(host, port, path, tls_cert, tls_key)
-        return
+    check_listening(tls_cert, tls_key)
+    if path is not None and tls_cert is not None:
+        raise WrongUse("A Unix socket is not encrypted. Leave out --tls-cert, or --socket.")
     from cockpit.api import server
     from cockpit.api.guarded_server import Listening
 
@@ -78,16 +78,3 @@ def _tell(address: Address) -> None:
     say(f"Listening on {address.url}. Press Ctrl+C to end it.")
     if not address.is_local and address.scheme == "http":
         say("Warning: other machines reach it, and nothing is encrypted. Pass --tls-cert.")
-
-
-def _print_unit(
-    host: str, port: int, path: Path | None, tls_cert: Path | None, tls_key: Path | None
-) -> None:
-    from cockpit.commands.servers.systemd_unit import systemd_unit
-
-    options = [] if host == HOST else ["--host", host]
-    options += [] if port == _PORT else ["--port", str(port)]
-    for name, file in (("--socket", path), ("--tls-cert", tls_cert), ("--tls-key", tls_key)):
-        if file is not None:
-            options += [name, str(file.expanduser().absolute())]
-    show(systemd_unit(find_project().home, options, os.environ).rstrip("\n"))

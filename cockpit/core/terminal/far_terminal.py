@@ -2,7 +2,7 @@
 
 The screen numbers what it draws, in marks that the server takes out of its output. Before keys the server
 says which number had been on the user's terminal long enough as they were pressed. So the screen decides
-about a key by what its user saw, however long the line took. See ``docs/reference/connect.md``.
+about a key by what its user saw, however long the line took. See ``docs/reference/web.md``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 
 VARIABLE = "COCKPIT_FAR_TERMINAL"
-"""Set for a screen whose terminal a server shows elsewhere."""
-SETTLE_S = 0.5
-"""Seconds that something must have been on the user's terminal before a key can decide about it."""
+"""Set for a screen whose terminal is a page of a browser."""
 NO_GAP_MS = 10_000
 """Milliseconds between two keys; more are counted as so many."""
 
@@ -22,28 +20,22 @@ GIVE_BACK = (
 )
 """Leaves every mode of a terminal that a screen may have switched on, where it cannot end in order."""
 
-ON, OFF, AGAIN = "on", "off", "again"
-"""The screen reads the server's words; another program has the terminal now; the whole screen follows."""
+ON, OFF = "on", "off"
+"""The screen reads the server's words; another program has the terminal now."""
 _PREFIX = b"\x1b_cockpit;"
 _MARK = re.compile(rb"\x1b_cockpit;([a-z0-9]{1,20})\x1b\\")
-_LOOK_AGAIN = "\x1b[>y"
-_WORDS = re.compile(r"\x1b\[>(?:(\d{1,15});(\d{1,5}))?y")
+_WORDS = re.compile(r"\x1b\[>(\d{1,15});(\d{1,5})y")
 _MOST_HELD = 64
 
 
 def mark(name: str) -> str:
-    """Return the mark of a number, or of :data:`ON`, :data:`OFF` or :data:`AGAIN`, for the output."""
+    """Return the mark of a number, or of :data:`ON` or :data:`OFF`, for the output."""
     return f"\x1b_cockpit;{name}\x1b\\"
 
 
 def pressed_words(number: int, gap_ms: int) -> str:
     """Return the words before keys: the last number that had settled, and the time since other keys."""
     return f"\x1b[>{number};{min(gap_ms, NO_GAP_MS)}y"
-
-
-def look_again_words() -> str:
-    """Return what asks the screen to draw itself whole: another terminal shows it now."""
-    return _LOOK_AGAIN
 
 
 def without_words(keys: str) -> str:
@@ -103,26 +95,26 @@ class WordFinder:
     def __init__(self) -> None:
         self._held = ""
 
-    def take(self, typed: str) -> list[tuple[str, tuple[int, int] | None, bool]]:
-        """Return what was typed, in parts: keys, the number and gap before them, and a wish to look again.
+    def take(self, typed: str) -> list[tuple[str, tuple[int, int] | None]]:
+        """Return what was typed, in parts: keys, and the number and gap before them.
 
         Keys without words before them belong to the last words.
         """
         data = self._held + typed
-        parts: list[tuple[str, tuple[int, int] | None, bool]] = []
+        parts: list[tuple[str, tuple[int, int] | None]] = []
         words: tuple[int, int] | None = None
-        again, start = False, 0
+        start = 0
         for match in _WORDS.finditer(data):
-            if data[start : match.start()] or words or again:
-                parts.append((data[start : match.start()], words, again))
-            words = (int(match[1]), int(match[2])) if match[1] else None
-            again, start = not match[1], match.end()
+            if data[start : match.start()] or words:
+                parts.append((data[start : match.start()], words))
+            words = int(match[1]), int(match[2])
+            start = match.end()
         rest = data[start:]
         begun = re.search(r"\x1b(?:\[(?:>[\d;]{0,22})?)?\Z", rest)
         self._held = begun[0] if begun else ""
         rest = rest[: len(rest) - len(self._held)]
-        if rest or words or again:
-            parts.append((rest, words, again))
+        if rest or words:
+            parts.append((rest, words))
         return parts
 
     def release(self) -> str:

@@ -178,7 +178,6 @@ class Action(StrEnum):
     CAPABILITY_ISSUED = "capability.issued"
     CAPABILITY_REVOKED = "capability.revoked"
     ACCESS_REFUSED = "access.refused"
-    SCREEN_OPENED = "screen.opened"
     TOOL_APPROVED = "tool.approved"
     TOOL_FORGOTTEN = "tool.forgotten"
     GUARD_APPROVED = "guard.approved"

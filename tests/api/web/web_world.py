@@ -49,8 +49,8 @@ class Web:
     def read_link(self) -> str:
         """Wait for the link that the server prints next."""
         assert self.process.stderr is not None
-        line = next(line for line in self.process.stderr if "/open/" in line or "Listening" in line)
-        self.link = next(word for word in line.split() if "/open/" in word or "unix:" in word)
+        line = next(line for line in self.process.stderr if "/open/" in line)
+        self.link = next(word for word in line.split() if "/open/" in word)
         return self.link
 
     @property

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.terminal.far_terminal import (
-    AGAIN,
     NO_GAP_MS,
+    ON,
     MarkFinder,
     WordFinder,
-    look_again_words,
     mark,
     pressed_words,
     without_words,
@@ -55,7 +54,7 @@ def test_what_only_begins_like_a_mark_is_output() -> None:
         each for part in (b"a\x1b", b"_cock", b"tail", b"\x1b[m") for each, _ in finder.take(part)
     )
     assert shown == b"a\x1b_cocktail\x1b[m"
-    assert finder.take(mark(AGAIN).encode()) == [(b"", AGAIN)]
+    assert finder.take(mark(ON).encode()) == [(b"", ON)]
 
 
 @SOME
@@ -71,13 +70,11 @@ def test_words_are_found_and_keys_cannot_play_them(
     finder, parts = WordFinder(), []
     for piece in pieces(text.encode(), cuts):
         parts += finder.take(piece.decode())
-    parts.append((finder.release(), None, False))
+    parts.append((finder.release(), None))
     words = [each[1] for each in parts if each[1] is not None]
     assert words == [(number, min(gap, NO_GAP_MS)) for number, gap, _ in sent]
     assert "".join(each[0] for each in parts) == "".join(keys for _, _, keys in sent)
-    assert not any(again for _, _, again in parts)
 
 
-def test_a_wish_to_look_again_comes_through() -> None:
-    assert WordFinder().take(f"a{look_again_words()}b") == [("a", None, False), ("b", None, True)]
-    assert without_words(f"a\x1b[>1{look_again_words()};2yb") == "ab"
+def test_words_within_words_are_taken_out_of_keys() -> None:
+    assert without_words(f"a\x1b[>1{pressed_words(3, 4)};2yb") == "ab"

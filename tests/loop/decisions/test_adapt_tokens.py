@@ -89,7 +89,7 @@ def test_no_secret_is_in_the_file(at_desk, tmp_path):
     made = desk.store.write_now(lambda tx: capability_tokens.ensure_root(tx, tmp_path))
     assert made == tmp_path / capability_tokens.ROOT_FILE
     root = made.read_text().strip()
-    assert who(desk, root) == Caller("main", token_scopes.ROOT_SCOPES, listed_caps(desk)[1])
+    assert who(desk, root) == Caller("main", frozenset(token_scopes.SCOPES), listed_caps(desk)[1])
     desk.store.close()
     made.unlink()
     for path in tmp_path.rglob("*"):

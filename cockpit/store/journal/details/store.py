@@ -44,17 +44,6 @@ class AccessRefused(Detail, frozen=True, kw_only=True):
     """The answer to the last of them."""
 
 
-class ScreenOpened(Detail, frozen=True, kw_only=True):
-    """The holder of a token opened the screen in a terminal elsewhere, and decides there as the user."""
-
-    cap_id: str
-    """The token."""
-    namespace: str
-    """The principal who has it."""
-    again: bool
-    """Whether it is a screen that was kept while its connection was lost."""
-
-
 class StoreMigrated(Detail, frozen=True, kw_only=True):
     """The store was brought to the schema of this version of cockpit."""
 

@@ -194,7 +194,6 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.CAPABILITY_ISSUED: store.CapabilityIssued,
     Action.CAPABILITY_REVOKED: store.CapabilityRevoked,
     Action.ACCESS_REFUSED: store.AccessRefused,
-    Action.SCREEN_OPENED: store.ScreenOpened,
     Action.TOOL_APPROVED: tools.ToolApproved,
     Action.TOOL_FORGOTTEN: tools.ToolForgotten,
     Action.GUARD_APPROVED: tools.GuardApproved,

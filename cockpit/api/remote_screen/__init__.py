@@ -1,1 +1,0 @@
-"""``cockpit --connect``: the screen of another machine in a terminal of this one."""
