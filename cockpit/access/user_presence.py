@@ -188,13 +188,6 @@ def explain_absence_of(pid: int) -> str:
     return _find_agent_in(line, pid, counts_cockpit=True) or _explain_terminal(line)
 
 
-def find_agent_above(pid: int) -> str:
-    """Return which agent started another process, or is it, in words; empty where none did."""
-    if _is_assumed:
-        return ""
-    return _find_agent_in(_ancestry(pid), pid, counts_cockpit=True)
-
-
 def _explain_terminal(line: list[Process]) -> str:
     """Return why nobody sits at the terminal of the first process of an ancestry; empty where not."""
     me = line[0]
