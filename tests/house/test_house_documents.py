@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cockpit.cli import COMMANDS
 from cockpit.commands.setup.init import REFUSED, config_template
 from cockpit.config.all_settings import ENVIRONMENT, KEYS
 from cockpit.config.load_settings import load_settings
@@ -102,6 +103,18 @@ def test_every_generated_page_is_up_to_date() -> None:
         page = document(f"reference/{name}")
         assert page == generator.page_text(name), f"run `make docs`: {name}"
         assert page.count(generator.MARKER) == 1
+
+
+def test_what_an_ability_is_tried_with_exists() -> None:
+    """Each test module that the page names (a bare name is next to the one before), and each command."""
+    page = document("abilities.md")
+    assert set(re.findall(r"`cockpit ([a-z][a-z-]+)", page)) <= set(COMMANDS)
+    missing, folder = [], ""
+    for name in re.findall(r"`((?:tests/[\w/]+/)?test_\w+\.py)`", page):
+        folder = name.rpartition("/")[0] or folder
+        if not (ROOT / folder / name.rpartition("/")[2]).is_file():
+            missing.append(name)
+    assert missing == []
 
 
 def test_no_document_names_a_place_that_is_not_the_project() -> None:
