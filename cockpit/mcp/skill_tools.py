@@ -86,7 +86,9 @@ async def _get_skill(
 
     skill = await dispatcher.engine.run(read)
     if skill is None:
-        raise WrongArguments(f"There is no skill {arguments.name!r}; `cockpit skills list` shows those that there are.")
+        raise WrongArguments(
+            f"There is no skill {arguments.name!r}; `cockpit skills list` shows all."
+        )
     return skill
 
 

@@ -101,7 +101,8 @@ def test_answers_are_whole_and_short(project: Project) -> None:
         listed = wire.ask("tools/list")
         names = {tool["name"] for tool in json.loads(listed)["result"]["tools"]}
         assert len(names) <= 12 and len(listed) <= 4_000
-        assert {"get_skill", "search_knowledge"} <= names  # the words of hooks name what a skill needs
+        # Hooks name what these two answer.
+        assert {"get_skill", "search_knowledge"} <= names
         assert wire.call("create_task", title="cut \ud83d")["title"] == "cut ?"
         assert wire.call("create_task", title="whole \U0001f600")["title"] == "whole \U0001f600"
         for number in range(8):
