@@ -307,8 +307,8 @@ class Grower:
         self._growth = judge_code(growth, code.source, run)
         if not run.is_green:
             answer = f"Red:\n\n{run.describe()}\n\nChange the code."
-            said = run.describe() if run is shown else f"{WITHHELD_FAILED}\n\n{shown.describe()}"
-            await self._conclude(reply, answer, "code", code.source, "red", said)
+            output = run.describe() if run is shown else f"{WITHHELD_FAILED}\n\n{shown.describe()}"
+            await self._conclude(reply, answer, "code", code.source, "red", output)
             return None
         answer = "Green. It is described and run once more, and the user looks at it then."
         await self._conclude(reply, answer, "code", code.source, "green", run.describe())
