@@ -16,7 +16,7 @@ from cockpit.core.secrets import mask
 from cockpit.core.text import end_sentence
 from cockpit.decide.known_prices import require_price
 from cockpit.decide.model import ModelError
-from cockpit.evolve.grow_tool import Grower, Grown, Wish
+from cockpit.evolve.grow_tool import Grower, Grown, Wish, require_writer
 from cockpit.evolve.growth import MAX_ROUNDS
 from cockpit.evolve.growth_dialogue import TASK_TYPE
 from cockpit.evolve.propose_grown_tool import carry_out, conclude_confirmed, propose_tool
@@ -43,13 +43,14 @@ class EvolveRefused(CockpitError):
 async def begin_evolution(engine: Engine, want: str, *, task_id: str | None = None) -> str:
     """Store a session that grows a tool for ``want``; returns its id. Nothing runs yet.
 
-    Raises :class:`EvolveRefused`, ``NoSandbox`` where nothing could be tried, and ``ModelError``.
+    Raises :class:`EvolveRefused`, ``NoModel``, ``ModelError``, and ``NoSandbox`` where nothing can be tried.
     """
     want = mask(" ".join(want.split()))
     if not want or len(want) > LONGEST_WANT:
         raise EvolveRefused(
             f"Say in 1 to {LONGEST_WANT:,} characters what the tool has to do; nothing was started."
         )
+    require_writer(engine.model(None))
     require_sandbox(engine.ground.sandbox)
     model = engine.model(None).name
     if engine.settings.limits.max_cost is not None:
@@ -240,19 +241,13 @@ async def _await_adoption(engine: Engine, session_id: str) -> Session:
 
 async def _end(engine: Engine, session_id: str, grown: Grown) -> Session:
     growth = grown.growth
-    words = {
-        "given_up": "The model gave up",
-        "stagnated": "Nothing grew",
-        "rounds": "Nothing grew",
-        "failed": "The model failed",
-    }[grown.outcome]
     detail = EvolutionEnded(
         name=growth.name, outcome=grown.outcome, reason=grown.reason, rounds=growth.rounds
     )
     await engine.store.write(
         lambda tx: tx.journal(detail, session_id=session_id, result="error") and None
     )
-    return await _close(engine, session_id, "blocked", f"{words}: {grown.reason}")
+    return await _close(engine, session_id, "blocked", grown.why)
 
 
 async def _close(engine: Engine, session_id: str, status: str, summary: str) -> Session:

@@ -29,7 +29,7 @@ async def grow_for_task(context: WaveContext, order: GrowthOrder) -> GrowthEnd:
     grown = await grower.grow()
     rounds = grown.growth.rounds
     if grown.outcome != "green":
-        return GrowthEnd(None, grown.outcome, grown.reason, rounds)
+        return GrowthEnd(None, grown.outcome, grown.why, rounds)
     preview = await preview_adoption(
         engine, session_id, grown, order.adoption_id, within="propose_tool"
     )

@@ -20,11 +20,13 @@ from cockpit.core.canonical_json import canonical_json, parse_json, text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.secrets import mask, mask_value
+from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import Model, ModelError, Usage
 from cockpit.decide.provider_names import provider_name
 from cockpit.evolve.growth import (
     MAX_ROUNDS,
     STUB,
+    WITHHELD_FAILED,
     Growth,
     SourceRefused,
     SuiteRun,
@@ -61,6 +63,16 @@ class Grown(Struct, frozen=True):
     definition: ToolDefinition | None = None
     """The tool as it would be offered."""
 
+    @property
+    def why(self) -> str:
+        """Why nothing grew, in a sentence; empty for a tool that grew."""
+        words = {
+            "green": "",
+            "given_up": "The model gave up: ",
+            "failed": "The model failed: ",
+        }.get(self.outcome, "Nothing grew: ")
+        return f"{words}{self.reason}"
+
 
 class Wish(Struct, frozen=True):
     """What is to grow."""
@@ -77,6 +89,21 @@ class Wish(Struct, frozen=True):
     """Whether a tool that can write would be of no use."""
 
 
+class NoModel(CockpitError):
+    """The model writes no code."""
+
+    code = "no_model"
+
+
+def require_writer(model: Model) -> None:
+    """Raise :class:`NoModel` for the offline rules."""
+    if model.name == OFFLINE:
+        raise NoModel(
+            "The offline rules write no code, so nothing can grow. Choose a model: --model PROVIDER:NAME, or"
+            " `cockpit doctor` for those that this machine has."
+        )
+
+
 class Grower:
     """Grows one tool in one session. It can go on after the user has discussed what grew."""
 
@@ -89,7 +116,9 @@ class Grower:
         *,
         rounds: int = MAX_ROUNDS,
     ) -> None:
-        """Takes in the rounds that are stored. Raises :class:`NoSandbox` where nothing could be tried."""
+        """Takes in the rounds that are stored. Raises :class:`NoModel`, and :class:`NoSandbox` where nothing
+        could be tried."""
+        require_writer(model)
         require_sandbox(engine.ground.sandbox)
         self._engine, self._model, self._session_id = engine, model, session_id
         self._wish, self._most = wish, rounds
@@ -116,11 +145,11 @@ class Grower:
         while True:
             growth = self._growth
             if growth.stagnates:
-                words = "Two rounds in a row changed neither the code nor what failed."
-                return Grown("stagnated", growth, words)
+                words = "Two rounds in a row changed nothing."
+                return Grown("stagnated", growth, f"{words} {growth.what_is_missing}")
             if growth.rounds >= self._most:
-                words = f"{self._most} rounds passed, and the tests are not green."
-                return Grown("rounds", growth, words)
+                words = f"All {self._most} rounds passed."
+                return Grown("rounds", growth, f"{words} {growth.what_is_missing}")
             self._growth = replace(growth, rounds=growth.rounds + 1)
             try:
                 reply = await self._dialogue.ask(self._model)
@@ -207,6 +236,7 @@ class Grower:
                 name=str(row.arguments["name"]),
                 purpose=mask(str(row.arguments["purpose"])),
                 test=str(row.arguments["source"]),
+                withheld=str(row.arguments["withheld"]),
             )
         elif row.is_taken:
             growth = replace(growth, code=str(row.arguments["source"]))
@@ -243,29 +273,42 @@ class Grower:
         return ""
 
     async def _take_test(self, reply: Reply, test: WriteTest) -> None:
-        check_test(self._growth, test.name, test.source)
+        check_test(self._growth, test.name, test.source, test.withheld)
         if self._wish.name and test.name != self._wish.name:
             raise SourceRefused(f"The user approved a tool named {self._wish.name}, and no other.")
         if test.name in self._taken:
             raise SourceRefused(f"There is a tool {test.name} already. Give yours another name.")
-        ground = self._engine.ground
-        with_stub = await run_tests(ground, test.name, STUB, test.source)
-        without = await run_tests(ground, test.name, "", test.source)
-        self._growth = judge_test(
-            self._growth, test.name, mask(test.purpose), test.source, with_stub, without
+        with_stub = await self._run(test.name, STUB, test.source)
+        judge_test(with_stub, await self._run(test.name, "", test.source))
+        judge_test(
+            await self._run(test.name, STUB, test.withheld),
+            await self._run(test.name, "", test.withheld),
+            "The withheld test",
+        )
+        self._growth = replace(
+            self._growth,
+            name=test.name,
+            purpose=mask(test.purpose),
+            test=test.source,
+            withheld=test.withheld,
+            red=with_stub.describe(),
         )
         answer = f"Red, as it must be:\n\n{self._growth.red}\n\nNow write the code."
         await self._conclude(reply, answer, "test", test.source, "red", self._growth.red)
 
     async def _take_code(self, reply: Reply, code: WriteCode) -> Grown | None:
         check_code(self._growth, code.source)
-        run = await run_tests(
-            self._engine.ground, self._growth.name, code.source, self._growth.test
-        )
-        self._growth = judge_code(self._growth, code.source, run)
+        name, growth = self._growth.name, self._growth
+        run = shown = await self._run(name, code.source, growth.test)
+        if run.is_green:
+            shown = await self._run(name, code.source, growth.withheld)
+            if not shown.is_green:
+                run = replace(shown, error=WITHHELD_FAILED)
+        self._growth = judge_code(growth, code.source, run)
         if not run.is_green:
             answer = f"Red:\n\n{run.describe()}\n\nChange the code."
-            await self._conclude(reply, answer, "code", code.source, "red", run.describe())
+            output = run.describe() if run is shown else f"{WITHHELD_FAILED}\n\n{shown.describe()}"
+            await self._conclude(reply, answer, "code", code.source, "red", output)
             return None
         answer = "Green. It is described and run once more, and the user looks at it then."
         await self._conclude(reply, answer, "code", code.source, "green", run.describe())
@@ -303,12 +346,15 @@ class Grower:
             raise SourceRefused(
                 'The task that needs the tool only reads: mark it @tool(effects="reads").'
             )
-        again = await run_tests(ground, growth.name, growth.code, growth.test)
+        again = await self._run(growth.name, growth.code, growth.test)
         if not again.is_green:
             raise SourceRefused(
                 f"The tests were green once and red in a fresh process:\n\n{again.describe()}"
             )
         return definition, again
+
+    async def _run(self, name: str, code: str, test: str) -> SuiteRun:
+        return await run_tests(self._engine.ground, name, code, test)
 
     async def _refuse(self, reply: Reply | None, words: str) -> None:
         step = "test" if reply is not None and isinstance(reply.call, WriteTest) else "code"

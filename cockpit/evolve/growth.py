@@ -6,6 +6,7 @@ See ``docs/reference/evolve.md``, rounds.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from cockpit.act.own_tools.find_tools import NAME
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
+from cockpit.core.text import end_sentence
 
 MAX_ROUNDS = 12
 """Answers of the model after which a growth ends."""
@@ -25,10 +27,18 @@ SAME_ROUNDS = 2
 STUB = "def __getattr__(name):\n    return lambda *arguments, **named: None\n"
 """Code without any ability: whatever a test calls answers None. A test that passes with it proves nothing."""
 
+WITHHELD_FAILED = (
+    "The test passes, and the withheld test fails: the code answers the sample of its test and not another"
+    " input, or the withheld test is wrong."
+)
+"""What is said of it to the model: no value of the withheld test."""
+
 _LOADED = frozenset(
     {"cockpit", "pydantic", "pydantic_core", "typing_extensions", "annotated_types"}
 )
 """Modules beside Python's own that the sandbox's process needs: a tool of that name would stand for them."""
+
+_ERROR = re.compile(r"\w*(?:Error|Exception)\b")
 
 Step = Literal["test", "code"]
 
@@ -86,6 +96,8 @@ class Growth(Struct, frozen=True):
     purpose: str = ""
     test: str = ""
     """The test that was red without code; it stands from then on."""
+    withheld: str = ""
+    """The test with another input, which whoever writes the code does not see."""
     code: str = ""
     """The code of the last round."""
     rounds: int = 0
@@ -101,9 +113,22 @@ class Growth(Struct, frozen=True):
         """Whether another round would be no other than the last ones."""
         return self.unchanged >= SAME_ROUNDS
 
+    @property
+    def what_is_missing(self) -> str:
+        """The reason why there is no tool yet, in words for the user."""
+        step = "No code passed its test"
+        if not self.test:
+            step = "No test was accepted, so no code was written"
+        elif not self.code:
+            step = "No code was accepted"
+        lines = self.last_failure.splitlines()
+        # Of a run, the first error: its trace is in the conversation.
+        fault = next((line for line in lines if _ERROR.match(line)), lines[0] if lines else "")
+        return f"{step}. The last fault: {end_sentence(fault)}" if fault else f"{step}."
 
-def check_test(growth: Growth, name: str, source: str) -> None:
-    """Raise :class:`SourceRefused` for a test that cannot be the first step."""
+
+def check_test(growth: Growth, name: str, source: str, withheld: str) -> None:
+    """Raise :class:`SourceRefused` for a test that cannot be the first step, or a withheld one like it."""
     if growth.code:
         raise SourceRefused(
             "The test stands: it was red before there was code. Change the code, with write_code."
@@ -117,43 +142,49 @@ def check_test(growth: Growth, name: str, source: str) -> None:
         raise SourceRefused(
             f"{name!r} is the name of a module that Python loads itself. Give the tool another name."
         )
-    tree = _parse("The test", source)
-    imported = {
-        node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and not node.level
-    } | {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    }
-    if name not in imported:
+    test, other = _parse("The test", source), _parse("The withheld test", withheld)
+    for what, tree in (("The test", test), ("The withheld test", other)):
+        if name not in _list_imported(tree):
+            raise SourceRefused(
+                f"{what} does not import {name}. Begin with `from {name} import {name}`."
+            )
+    if _list_values(other) <= _list_values(test):
         raise SourceRefused(
-            f"The test does not import {name}. Begin with `from {name} import {name}`."
+            "The withheld test has no value that the test does not have. Give it another input."
         )
 
 
-def judge_test(
-    growth: Growth, name: str, purpose: str, source: str, with_stub: SuiteRun, without: SuiteRun
-) -> Growth:
-    """Take a test as the first step. ``with_stub`` ran with :data:`STUB`, ``without`` with an empty file.
+def _list_imported(tree: ast.Module) -> set[str]:
+    imported = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported.add(node.module)
+        elif isinstance(node, ast.Import):
+            imported.update(alias.name for alias in node.names)
+    return imported
 
-    Raises :class:`SourceRefused` for a test that passes at once, runs nothing, or is itself broken.
+
+def _list_values(tree: ast.Module) -> set[str]:
+    return {repr(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+
+
+def judge_test(with_stub: SuiteRun, without: SuiteRun, what: str = "The test") -> None:
+    """Raise :class:`SourceRefused` for a test that passes at once, runs nothing, or is itself broken.
+
+    ``with_stub`` ran with :data:`STUB`, ``without`` with an empty file.
     """
     if with_stub.error or not with_stub.is_loaded:
-        raise SourceRefused(f"The test itself cannot be run: {with_stub.describe()}")
+        raise SourceRefused(f"{what} itself cannot be run: {with_stub.describe()}")
     if with_stub.ran == 0:
-        raise SourceRefused("The test runs nothing. Write functions test_… or unittest cases.")
+        raise SourceRefused(f"{what} runs nothing. Write functions test_… or unittest cases.")
     if with_stub.is_green:
         raise SourceRefused(
-            "The test passes although there is no code yet: with every function answering None it is"
+            f"{what} passes although there is no code yet: with every function answering None it is"
             " green. A test that passes at once proves nothing. Assert what the tool returns for a sample"
             " that the test makes."
         )
     if without.is_green:
-        raise SourceRefused("The test passes without any code. Import the tool and call it.")
-    return replace(growth, name=name, purpose=purpose, test=source, red=with_stub.describe())
+        raise SourceRefused(f"{what} passes without any code. Import the tool and call it.")
 
 
 def check_code(growth: Growth, source: str) -> None:

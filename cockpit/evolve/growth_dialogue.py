@@ -10,6 +10,7 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
+from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.read_record import InvalidRecord, parse_object, read_record, record_schema
 from cockpit.decide.model import (
@@ -29,9 +30,11 @@ MAX_ARGUMENTS = 200_000
 
 _SYSTEM = """You write one tool for coding agents: a Python function, test first.
 
-1. Call write_test with the tool's name, its purpose, and a test. Nothing else exists yet: the test must
-   fail. It imports the tool as `from NAME import NAME`, makes its own sample data, and asserts exact
-   results. Use functions test_... or unittest; nothing but the standard library.
+1. Call write_test with the tool's name, its purpose, a test, and a withheld test. Nothing else exists yet:
+   both must fail. Each is a whole file: it imports the tool as `from NAME import NAME`, makes its own sample
+   data, and asserts exact results. Use functions test_... or unittest; nothing but the standard library.
+   The withheld test has another input with another result. You do not see it again: it runs when the test
+   passes, and finds code that only repeats the answers of the test.
 2. Call write_code with the file NAME.py. It begins with `from cockpit import tool`; the function NAME is
    marked @tool, has type hints and a docstring with an Args: section, and returns JSON values. Use
    @tool(effects="reads") where it writes nothing. Nothing but the standard library. It runs in a sandbox:
@@ -48,6 +51,8 @@ class WriteTest(Struct, frozen=True):
     name: str
     purpose: str
     source: str
+    withheld: str
+    """A test with another input, which whoever writes the code does not see."""
 
 
 class WriteCode(Struct, frozen=True):
@@ -72,7 +77,10 @@ _RECORDS: dict[str, type[WriteTest | WriteCode | GiveUp]] = {
 _TOOLS = tuple(
     ToolSpec(name, text, {"required": [], **record_schema(_RECORDS[name], closed=True)})
     for name, text in (
-        ("write_test", "The test of the tool, before there is code. `source` is the whole file."),
+        (
+            "write_test",
+            "The tests of the tool, before there is code. `source` and `withheld` are whole files.",
+        ),
         ("write_code", "The code of the tool. `source` is the whole file NAME.py."),
         ("give_up", "End without a tool, and say why."),
     )
@@ -89,6 +97,14 @@ class Reply(Struct, frozen=True):
     usage: Usage
     raw: ToolCall | None = None
     """The call as the model wrote it."""
+
+
+def _leave_out_withheld(arguments: str) -> str:
+    try:
+        read = parse_object(arguments or "{}", name="It", max_characters=MAX_ARGUMENTS)
+    except InvalidRecord:
+        return "{}"
+    return canonical_json({**read, "withheld": "(kept apart)"})
 
 
 class Dialogue:
@@ -122,16 +138,14 @@ class Dialogue:
                         continue
         text = "".join(texts).strip()
         call = calls[0] if calls else None
-        self._messages.append(
-            PromptMessage(
-                "assistant",
-                text,
-                (PromptCall(f"e-{self._rounds}", call.name, call.arguments),) if call else (),
-            )
-        )
-        self._open = call.name if call else ""
+        self._keep(text, call.name if call else "", call.arguments if call else "")
         if call is None:
-            return Reply(None, text, "Make one call: write_test, write_code or give_up.", usage)
+            return Reply(
+                None,
+                text,
+                "The answer has no call. Make one: write_test, write_code or give_up.",
+                usage,
+            )
         if call.name not in _RECORDS:
             names = ", ".join(_RECORDS)
             words = f"There is no tool {call.name!r}; there are {names}."
@@ -149,10 +163,18 @@ class Dialogue:
         """Take in round ``number``, which another process had, with what the model was told."""
         self._rounds = number
         if call or text:
-            calls = (PromptCall(f"e-{number}", call, arguments),) if call else ()
-            self._messages.append(PromptMessage("assistant", text, calls))
+            self._keep(text, call, arguments)
         self._open = call
         self.answer(answer)
+
+    def _keep(self, text: str, call: str, arguments: str) -> None:
+        """Keep an answer of the model for its next ones, without the withheld test."""
+        if call == "write_test":
+            # Its words may quote the test, and arguments that cannot be read may have it anywhere.
+            text, arguments = "", _leave_out_withheld(arguments)
+        calls = (PromptCall(f"e-{self._rounds}", call, arguments),) if call else ()
+        self._messages.append(PromptMessage("assistant", text, calls))
+        self._open = call
 
     def answer(self, text: str) -> None:
         """Tell the model what came of its last answer."""

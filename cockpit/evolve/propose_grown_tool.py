@@ -81,7 +81,8 @@ async def preview_adoption(
         risk="medium",
         summary=f"Adopt the tool {name}: {growth.purpose}",
         fields=tuple(fields),
-        body=f"Without the code:\n\n{fence_text(growth.red)}",
+        body=f"Without the code:\n\n{fence_text(growth.red)}\n\nThe withheld test, which passes:\n\n"
+        f"{fence_text(growth.withheld, 'python')}",
         diffs=tuple(FileDiff(path, None, text) for path, text in files.items()),
         notes=(
             "Once adopted, sessions of this project may call it; each call asks by its risk.",

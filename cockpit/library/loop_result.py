@@ -41,7 +41,9 @@ class LoopResult(Struct, frozen=True):
         return self.status == "done"
 
     def __str__(self) -> str:
-        return self.answer
+        if self.proposal is None or self.answer == self.summary:
+            return self.answer
+        return f"{self.answer}\n\n{self.summary}"
 
 
 def read_result(connection: sqlite3.Connection, session_id: str) -> LoopResult:
@@ -57,7 +59,7 @@ def read_result(connection: sqlite3.Connection, session_id: str) -> LoopResult:
         summary = (
             f"Waits for a decision on {waits[0].proposal_id}: {waits[0].title}. Decide it in any cockpit of"
             f" the project or with `cockpit proposals approve {waits[0].proposal_id}`, then go on with"
-            " run('', session=ID). Or give the loop an approval callback or a policy."
+            f" run('', session={session_id!r}). Or give the loop an approval callback or a policy."
         )
     review = find_review(connection, session_id)
     if review is not None:

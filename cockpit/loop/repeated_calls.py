@@ -29,6 +29,10 @@ _MOST_WAVES = 12
 _MOST_REFUSALS = 50
 _MOST_NAMED = 200
 _NOTHING_DONE = ("refused", "malformed")
+_WORDING = ("purpose", "question", "escalation", "reason")
+"""Arguments that say why: in other words it is the same call."""
+_RECORD = "update_wip"
+"""The agent's own record brings nothing new, whatever it says."""
 _DURATION = re.compile(r"\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds?)\b")
 """Differs from run to run without a reason."""
 
@@ -123,6 +127,8 @@ def read_repeat(
     ).fetchall()
     calls = [*_read_task_refusals(connection, session), *(_read_made(text) for (text,) in rows)]
     calls += [_made(each.call, each.arguments, each.status, each.result) for each in last]
+    if any(each.call != _RECORD for each in last):
+        calls = [each for each in calls if each.call.partition(" ")[0] != _RECORD]
     return find_repeat(calls)
 
 
@@ -151,7 +157,8 @@ def _read_made(provenance: str) -> Made:
 
 
 def _made(name: str, arguments: Mapping[str, Any], status: str, result: str) -> Made:
-    call = f"{name} {canonical_json(arguments)}" if arguments else name
+    compared = {key: value for key, value in arguments.items() if key not in _WORDING}
+    call = f"{name} {canonical_json(compared)}" if compared else name
     if status in _NOTHING_DONE:
         return Made(call if status == "refused" else f"{call}: {result}", status, is_done=False)
     return Made(call, f"{status}: {_DURATION.sub('', result)}")

@@ -279,7 +279,7 @@ LOOP_TOOLS = (
     ),
     LoopTool(
         "search_knowledge",
-        "standard",
+        "core",
         "Search the project's documents, docstrings, notes, handoffs and skills. Passages with lines.",
         SearchKnowledge,
         _search_knowledge,

@@ -29,7 +29,7 @@ class ListSkills(Struct, frozen=True):
 class GetSkill(Struct, frozen=True):
     """Name a skill."""
 
-    name: Annotated[str, describe("from list_skills")]
+    name: Annotated[str, describe("from a hook or list_skills")]
 
 
 async def _list_skills(
@@ -86,7 +86,9 @@ async def _get_skill(
 
     skill = await dispatcher.engine.run(read)
     if skill is None:
-        raise WrongArguments(f"There is no skill {arguments.name!r}; list_skills lists them.")
+        raise WrongArguments(
+            f"There is no skill {arguments.name!r}; `cockpit skills list` shows all."
+        )
     return skill
 
 
@@ -100,7 +102,7 @@ SKILL_TOOLS = (
     ),
     LoopTool(
         "get_skill",
-        "standard",
+        "core",
         "A skill's text. Read its files with request_context.",
         GetSkill,
         _get_skill,

@@ -75,13 +75,8 @@ def count_again(text: str, vocabulary: str = O200K) -> int:
 
 
 def estimate_bytes(size: int) -> int:
-    """Estimate the tokens of ``size`` bytes of source text, for previews, which read nothing."""
+    """Estimate the tokens of ``size`` bytes of source text that is not read."""
     return (size * 2 + 6) // 7
-
-
-def estimate_lines(lines: int) -> int:
-    """Estimate the tokens of ``lines`` lines of source text, for previews."""
-    return lines * 11
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -30,7 +30,10 @@ async def match_glob(item: ScopeItem, ground: ProjectSnapshot) -> list[FileEntry
     if await _is_file(item.ref, ground):
         return None
     ground.confined.relative(_fixed(item.ref))
-    files = [entry for entry in await list_files(ground) if matches_glob(entry.path, item.ref)]
+    listed = await list_files(ground)
+    files = await asyncio.to_thread(
+        lambda: [entry for entry in listed if matches_glob(entry.path, item.ref)]
+    )
     if not files:
         raise SourceFailed(f"no file of the project matches {item.ref!r}")
     return files

@@ -31,6 +31,7 @@ from cockpit.observe.fan_out import (
 from cockpit.observe.knowledge.passage import KnowledgeSearch
 from cockpit.observe.preview_cost import Preview, Source, band_for
 from cockpit.observe.project_snapshot import ProjectSnapshot
+from cockpit.observe.rendered_cost import sum_costs
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import DiffSource
 from cockpit.observe.sources.docs import DOCS, KNOWLEDGE, NOTES
@@ -112,7 +113,7 @@ class Caps(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """The result of one item: how many facts and tokens, or the error."""
+    """The result of one item: how many facts and tokens (as a packet shows them), or the error."""
 
     item: ScopeItem
     facts: int
@@ -253,7 +254,7 @@ class ContextGateway(Struct, frozen=True):
             if error and part != item:
                 error = f"{part}: {error}"
             before = outcomes.get(item, Outcome(item, 0, 0))
-            tokens = sum(fact.full.tokens for fact in within_cap)
+            tokens = sum_costs(within_cap)
             outcomes[item] = Outcome(
                 item,
                 before.facts + len(within_cap),

@@ -13,7 +13,8 @@ import warnings
 
 _QUIET = threading.Lock()  # catch_warnings changes the whole process's filters and back
 
-_MOST = 400
+MOST_ENTRIES = 400
+"""Entries of one outline; the rest are counted."""
 _HEAD = 40
 _HEADING = re.compile(r"#{1,6} \S")
 _OPENS = re.compile(
@@ -125,6 +126,6 @@ def opens_something(path: str, line: str) -> bool:
 
 
 def _bounded(entries: list[str]) -> str:
-    if len(entries) <= _MOST:
+    if len(entries) <= MOST_ENTRIES:
         return "\n".join(entries)
-    return "\n".join([*entries[:_MOST], f"… {len(entries) - _MOST} more entries"])
+    return "\n".join([*entries[:MOST_ENTRIES], f"… {len(entries) - MOST_ENTRIES} more entries"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 from cockpit.observe.project_snapshot import ProjectSnapshot
+from cockpit.observe.rendered_cost import sum_costs
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import UTILITY_MAX, Fact
 from cockpit.store.context.observation_jobs import select_last_size
@@ -16,8 +17,9 @@ from cockpit.store.context.observation_jobs import select_last_size
 class Preview(Struct, frozen=True):
     """The estimate of one item of a request.
 
-    ``tokens`` is estimated at the item's level (None: nobody knows before it is read), ``band`` is where
-    its facts go, ``refused`` is why it cannot be read (empty: it can), ``note`` is for the user who decides.
+    ``tokens`` is what a packet spends on its facts, with what is written around them (None: unknown before it
+    is read), ``band`` where its facts go, ``refused`` why it cannot be read (empty: it can), ``note`` is
+    for the user who decides.
     """
 
     item: ScopeItem
@@ -73,8 +75,8 @@ _UTILITY = {
     "skill": 800_000,
 }
 
-OUTLINE_TOKENS = 300
-REFERENCE_TOKENS = 25
+SAMPLE = 64
+"""Of more parts than this, an estimate measures a sample: at most twice as many."""
 
 
 def band_for(kind: str) -> str:
@@ -87,18 +89,34 @@ def initial_utility(kind: str) -> int:
     return min(_UTILITY[kind], UTILITY_MAX)
 
 
-def estimate_preview(item: ScopeItem, full: int, *, note: str = "") -> Preview:
-    """Estimate an item at its level from the estimated tokens of its full text."""
-    return Preview(item, estimate_level(item.level, full), band_for(item.kind), note=note)
+def preview_facts(item: ScopeItem, facts: Iterable[Fact], *, note: str = "") -> Preview:
+    """Estimate an item by its facts: what a packet spends on them."""
+    return Preview(item, sum_costs(facts), band_for(item.kind), note=note)
 
 
-def estimate_level(level: str, full: int) -> int:
-    """Estimate the tokens at a level of detail from those of the full text."""
-    return {
-        "full": full,
-        "outline": min(full, OUTLINE_TOKENS + full // 12),
-        "reference": min(full, REFERENCE_TOKENS),
-    }[level]
+def estimate_sum(sizes: Sequence[int], cost_at: Callable[[int], int]) -> int:
+    """Add the costs of all places; of more than :data:`SAMPLE`, those of a sample that stands for all."""
+    return sum(times * cost_at(place) for place, times in choose_sample(sizes))
+
+
+def choose_sample(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield places, and for how many places of about its size each stands.
+
+    Sorted by size, the places are cut into runs of about equal weight, of which each gives its middle.
+    """
+    places = sorted(range(len(sizes)), key=sizes.__getitem__)
+    # The mean, so that many small parts weigh as much as few large ones.
+    mean = 1 + sum(sizes) // max(1, len(sizes))
+    share = 0 if len(sizes) <= SAMPLE else 2 * mean * len(sizes) // SAMPLE
+    weight = start = 0
+    for at, place in enumerate(places):
+        more = sizes[place] + mean
+        if at > start and weight + more > share:
+            yield places[(start + at) // 2], at - start
+            start, weight = at, 0
+        weight += more
+    if places:
+        yield places[(start + len(places)) // 2], len(places) - start
 
 
 async def estimate_remote(item: ScopeItem, ground: ProjectSnapshot) -> Preview:

@@ -6,6 +6,8 @@ They are counted once, when the fact is made, so that the compiler adds whole nu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json
@@ -30,6 +32,11 @@ _JOIN = 1
 def with_cost(fact: Fact) -> Fact:
     """Return the fact with its rendered cost at every level."""
     return replace(fact, cost=rendered_cost(fact))
+
+
+def sum_costs(facts: Iterable[Fact]) -> int:
+    """Return the tokens that a packet spends on facts in full."""
+    return sum(fact.cost.full or rendered_cost(fact).full for fact in facts)
 
 
 def rendered_cost(fact: Fact) -> FactCost:

@@ -11,6 +11,15 @@ def test_addresses_come_once_in_order():
         file.write("src=10.0.0.7 dst=192.168.1.20\nsrc=10.0.0.7 dst=999.1.1.1\n")
     assert parse_pcab(file.name) == ["10.0.0.7", "192.168.1.20"]
 """
+WITHHELD = r"""
+import os, tempfile
+from parse_pcab import parse_pcab
+
+def test_another_capture():
+    with tempfile.NamedTemporaryFile("w", suffix=".pcab", delete=False) as file:
+        file.write("src=172.16.9.4 len=3\n")
+    assert parse_pcab(file.name) == ["172.16.9.4"]
+"""
 WEAK_TEST = """
 from parse_pcab import parse_pcab
 
@@ -30,6 +39,8 @@ def parse_pcab(path: str) -> list[str]:
     """
     return re.findall(r"[0-9.]+", open(path).read())
 '''
+CANNED = WRONG.replace('re.findall(r"[0-9.]+", open(path).read())', '["10.0.0.7", "192.168.1.20"]')
+"""Returns the example's answer for any input."""
 RIGHT = '''
 import ipaddress
 import re
@@ -74,9 +85,14 @@ def growing(number: int, call: str, **arguments: str) -> str:
     return turn(f'wave = {number}, task_type = "evolve"', call, **arguments)
 
 
-def test_round(number: int, source: str) -> str:
+def test_round(number: int, source: str, withheld: str = WITHHELD) -> str:
+    purpose = "IP addresses of .pcab"
     return growing(
-        number, "write_test", name="parse_pcab", purpose="IP addresses of .pcab", source=source
+        *(number, "write_test"),
+        name="parse_pcab",
+        purpose=purpose,
+        source=source,
+        withheld=withheld,
     )
 
 

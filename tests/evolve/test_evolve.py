@@ -16,6 +16,7 @@ from loop.loop_calc import git
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.core.errors import Stale
 from cockpit.evolve.evolve import EvolveRefused, begin_evolution, evolve, find_growth
+from cockpit.evolve.growth import WITHHELD_FAILED
 from cockpit.loop.runtime import Runtime
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import proposals
@@ -114,7 +115,16 @@ async def test_the_user_s_words_begin_a_new_test_after_an_interruption(opened: O
         (
             story.test_round(1, story.GOOD_TEST)
             + "".join(story.growing(n, "write_code", source=story.WRONG) for n in range(2, 5)),
-            "Two rounds in a row",
+            "No code passed its test. The last fault: AssertionError: Lists differ: ",
+        ),
+        (
+            story.test_round(1, story.GOOD_TEST)
+            + "".join(story.growing(n, "write_code", source=story.CANNED) for n in range(2, 5)),
+            WITHHELD_FAILED,
+        ),
+        (
+            "".join(story.test_round(n, story.WEAK_TEST) for n in range(1, 4)),
+            "No test was accepted, so no code was written. The last fault: The test passes although",
         ),
         (story.growing(1, "give_up", reason="no such format"), "The model gave up: no such format"),
         ('[[turn]]\nerror = { code = "auth" }', "The model failed"),

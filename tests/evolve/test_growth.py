@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cockpit.act.own_tools.run_child import NoSandbox
+from cockpit.act.own_tools.run_suite import run_suite
 from cockpit.act.sandbox.bubblewrap import Sandbox
+from cockpit.decide.model import Done, ModelEvent, Prompt, TextDelta, ToolCall, Usage
 from cockpit.evolve.evolve import begin_evolution
 from cockpit.evolve.growth import (
     SAME_ROUNDS,
@@ -24,10 +28,12 @@ from cockpit.evolve.growth import (
     judge_test,
     read_run,
 )
+from cockpit.evolve.growth_dialogue import Dialogue, WriteTest
 from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import sessions
 
 TEST = "from double_it import double_it\n\ndef test_it():\n    assert double_it(2) == 4\n"
+OTHER = TEST.replace("2", "3").replace("4", "6")
 RED = SuiteRun(1, failed=(("test_it", "AssertionError"),))
 GREEN = SuiteRun(1)
 LOADING = SuiteRun(0, failed=(("(loading)", "SyntaxError: bad"),))
@@ -37,11 +43,12 @@ GROWTH = Growth("double numbers")
 def test_code_comes_after_a_red_test_which_stands_then() -> None:
     with pytest.raises(SourceRefused, match="test first"):
         check_code(GROWTH, "x = 1\n")
-    red = judge_test(GROWTH, "double_it", "doubles", TEST, RED, LOADING)
+    judge_test(RED, LOADING)
+    red = replace(GROWTH, test=TEST)
     check_code(red, "x = 1\n")
     begun = judge_code(red, "x = 1\n", RED)
     with pytest.raises(SourceRefused, match="The test stands"):
-        check_test(begun, "double_it", TEST)
+        check_test(begun, "double_it", TEST, OTHER)
     assert judge_code(begun, "x = 2\n", GREEN).green
 
 
@@ -52,7 +59,7 @@ RUNS = st.sampled_from([GREEN, RED, SuiteRun(1, failed=(("test_it", "TypeError")
 def test_a_growth_stagnates_exactly_when_rounds_change_nothing(
     rounds: list[tuple[str, SuiteRun]],
 ) -> None:
-    growth = judge_test(GROWTH, "double_it", "", TEST, RED, RED)
+    growth = replace(GROWTH, test=TEST)
     same, before = 0, (growth.code, growth.last_failure)
     for source, run in rounds:
         growth = judge_code(growth, source, run)
@@ -102,7 +109,14 @@ def test_a_test_that_cannot_be_the_first_step_is_refused() -> None:
         ("double_it", f"{TEST}\nKEY = 'ghp_{'A1b2C3d4E5' * 4}'\n", "looks like a key"),
     ):
         with pytest.raises(SourceRefused, match=words):
-            check_test(GROWTH, name, source)
+            check_test(GROWTH, name, source, OTHER)
+    for withheld, words in (
+        (TEST, "no value that the test"),
+        ("x = 9", "does not import"),
+        (" ", "is empty"),
+    ):
+        with pytest.raises(SourceRefused, match=f"The withheld test .*{words}"):
+            check_test(GROWTH, "double_it", TEST, withheld)
 
 
 def test_a_test_that_proves_nothing_is_refused() -> None:
@@ -114,10 +128,65 @@ def test_a_test_that_proves_nothing_is_refused() -> None:
         (SuiteRun(0, error="It was ended after 60 s."), RED, "cannot be run"),
     ):
         with pytest.raises(SourceRefused, match=words):
-            judge_test(GROWTH, "double_it", "", TEST, with_stub, without)
+            judge_test(with_stub, without)
 
 
 def test_only_a_whole_run_is_green() -> None:
     for run in (SuiteRun(0), RED, SuiteRun(2, skipped=1), SuiteRun(1, error="no result")):
         assert not run.is_green
         assert run.describe()
+
+
+def test_a_failing_assert_shows_both_sides() -> None:
+    source = "\n".join(
+        [
+            "from other import got",
+            *(f"def test_{n}():\n    {text}" for n, text in enumerate(ASSERTS)),
+        ]
+    )
+    module = ModuleType("other")
+    vars(module)["got"] = lambda: [1, 2]
+    failed = run_suite(module, "other", source)["failed"]
+    for (_, trace), (text, words) in zip(failed, ASSERTS.items(), strict=True):
+        assert text in trace and f"AssertionError: {words}" in trace
+
+
+ASSERTS = {
+    "assert got() == [1, 3]": "Lists differ: [1, 2] != [1, 3]",
+    "assert 5 in got(), 'the five'": "the five: 5 in [1, 2] does not hold",
+    "assert len(got()) > 2": "2 > 2 does not hold",
+    "assert not got()": "the value is False",
+    "assert got() is None": "[1, 2] is None does not hold",
+}
+
+
+class Writer:
+    """A model that answers with one call, and keeps its prompts."""
+
+    name = "writer"
+
+    def __init__(self, arguments: str) -> None:
+        self.arguments, self.prompts = arguments, list[Prompt]()
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[ModelEvent]:
+        self.prompts.append(prompt)
+        yield TextDelta("Its result for 777 is kept apart.")
+        yield ToolCall("c-1", "write_test", self.arguments)
+        yield Done("tool", Usage())
+
+
+@pytest.mark.parametrize("end", ["}", ""])
+async def test_the_coder_does_not_see_the_withheld_test(end: str) -> None:
+    body = {"name": "double_it", "purpose": "doubles", "source": TEST, "withheld": "f(777) == 1554"}
+    model = Writer(json.dumps(body)[:-1] + end)
+    dialogue, resumed = Dialogue("double", []), Dialogue("double", [])
+    reply = await dialogue.ask(model)
+    assert isinstance(reply.call, WriteTest) == bool(end)
+    dialogue.answer("Red.")
+    await dialogue.ask(model)
+    resumed.restore(1, reply.text, "write_test", model.arguments, "Red.")
+    await resumed.ask(model)
+    first, second, again = model.prompts
+    assert second.messages == again.messages != first.messages
+    assert "777" not in repr(second.messages)
+    assert ("double_it(2) == 4" in repr(second.messages)) == bool(end)

@@ -101,4 +101,4 @@ def test_no_growth_takes_the_name_of_a_tool_or_a_module() -> None:
         module = name.replace("../", "")
         source = f"from {module} import f\n\ndef test_it():\n    assert f() == 1\n"
         with pytest.raises(SourceRefused):
-            check_test(Growth("x"), name, source)
+            check_test(Growth("x"), name, source, source)

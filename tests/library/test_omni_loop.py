@@ -204,7 +204,8 @@ async def test_without_a_callback_a_run_returns_at_what_waits_and_goes_on_once_i
     result = await loop.run(TASK, max_steps=8)
     for kind in kinds:
         assert (result.status, result.proposal.kind) == ("waiting", kind)
-        assert f"cockpit proposals approve {result.proposal.proposal_id}" in result.summary
+        assert f"cockpit proposals approve {result.proposal.proposal_id}" in str(result)
+        assert f"run('', session='{result.session_id}')" in str(result)
         again = await loop.run("", session="last")
         assert again.proposal == result.proposal, "nothing goes on before the decision"
         await approve(project, result.proposal)

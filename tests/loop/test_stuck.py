@@ -91,6 +91,25 @@ async def test_equal_calls_of_one_answer_count_and_the_resumed_session_is_told(o
         assert await _noticed(runtime, ended.session_id) == (2, [2])
 
 
+REWORDED = "".join(
+    ask("file:calc.py", when=f"wave = {n}", question=f"what, {n}?")
+    + call("update_wip", context=f"{n}")
+    for n in range(1, 13)
+)
+"""Other words for the same call, with a record of the agent's own between."""
+
+
+async def test_neither_other_words_nor_records_hide_a_repeat(opened, script):
+    async with opened(Limits(max_waves=9)) as runtime:
+        task = await runtime.store.write(lambda tx: create_task(tx, "Fix add", by="person"))
+        model = script(REWORDED)
+        sid = await runtime.start("fix add", model=model, policy="all", interactive=False)
+        await runtime.store.write(lambda tx: sessions.attach_task(tx, sid, task.task_id))
+        ended = await asyncio.wait_for(runtime.run(sid), 60)
+        assert ended.result["status"] == "stuck"
+        assert 'request_context {"scope":["file:calc.py"]}' in ended.result["summary"]
+
+
 async def test_refused_and_malformed_calls_count_over_the_sessions_of_a_task(opened, script):
     model = script(turn("run", command="cat", bogus=1))
     async with opened(Limits(max_waves=4)) as runtime:

@@ -72,7 +72,7 @@ async def test_a_globs_outcome_adds_up_and_names_the_files_that_failed(project: 
     outcome, tree = fetched.outcomes
     assert (outcome.facts, tree.facts) == (2, 1)
     assert outcome.error == "file:src/raw.py: 'src/raw.py' is binary"
-    assert outcome.tokens == sum(f.full.tokens for f in fetched.facts if f.source_type == "file")
+    assert outcome.tokens == sum(f.cost.full for f in fetched.facts if f.source_type == "file")
 
 
 async def test_a_directory_is_refused_with_the_way_to_its_files(project: Project) -> None:

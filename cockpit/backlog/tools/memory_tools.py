@@ -107,7 +107,7 @@ MEMORY_TOOLS: tuple[WorkTool, ...] = (
     ),
     WorkTool(
         "get_task_handoff",
-        "core",
+        "standard",
         False,
         "Get a task's handoff.",
         GetTaskHandoff,

@@ -229,7 +229,7 @@ TASK_TOOLS: tuple[WorkTool, ...] = (
     ),
     WorkTool(
         "add_task_activity",
-        "core",
+        "standard",
         True,
         "Record activity.",
         AddTaskActivity,

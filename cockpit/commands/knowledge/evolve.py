@@ -78,6 +78,7 @@ async def _evolve(
 ) -> Exit:
     from cockpit.evolve.evolve import begin_evolution, find_growth
     from cockpit.evolve.evolve import evolve as grow
+    from cockpit.store.journal import journal
     from cockpit.store.sessions import proposals
 
     place = find_project()
@@ -90,11 +91,13 @@ async def _evolve(
         else:
             session_id = await begin_evolution(engine, want)
             say(f"{session_id}: the tool grows.")
+        before = await engine.store.read(journal.last_seq)
         work = asyncio.create_task(grow(engine, session_id, rounds=rounds))
         stop_on_interrupt(asyncio.get_running_loop(), work.cancel)
-        telling = asyncio.create_task(_tell_proposals(engine, session_id))
+        telling = asyncio.create_task(_tell_progress(engine, session_id, before))
         try:
             session = await work
+            await telling
         except asyncio.CancelledError:
             await _stop(engine, session_id)
             say(f"Stopped. Resume with `cockpit evolve --continue {session_id}`.")
@@ -116,16 +119,26 @@ async def _evolve(
     return Exit.REFUSED if "rejected" in waiting else Exit.FAILED
 
 
-async def _tell_proposals(engine: Engine, session_id: str) -> None:
-    """Say which command shows the tool, once for each proposal."""
+async def _tell_progress(engine: Engine, session_id: str, after: int) -> None:
+    """Say how each round ended, and which command shows the tool, until the session has ended."""
+    from cockpit.store.journal.details.evolution import EvolutionTried
     from cockpit.store.journal.details.proposals import ProposalCreated
+    from cockpit.store.journal.details.sessions import SessionCompleted
     from cockpit.store.journal.follow import follow
 
-    async for rows in follow(engine.store, session_id=session_id):
+    async for rows in follow(engine.store, after=after, session_id=session_id):
         for row in rows:
-            if isinstance(row.detail, ProposalCreated):
-                identity = row.detail.proposal_id
-                say(f"The tool waits for you. Look at it: `cockpit proposals show {identity}`.")
+            match row.detail:
+                case EvolutionTried() as tried:
+                    name = f" of {tried.name}" if tried.name else ""
+                    first = (tried.output.splitlines() or [""])[0]
+                    say(
+                        f"Round {tried.round}: the {tried.step}{name} is {tried.outcome}. {first}".rstrip()
+                    )
+                case SessionCompleted():
+                    return
+                case ProposalCreated(proposal_id=identity):
+                    say(f"The tool waits for you. Look at it: `cockpit proposals show {identity}`.")
 
 
 async def _stop(engine: Engine, session_id: str) -> None:

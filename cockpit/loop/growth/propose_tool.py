@@ -95,11 +95,11 @@ async def _grow(context: WaveContext, order: GrowthOrder) -> GrowthEnd:
     """Let it grow; whatever is in the way ends the growth, and not the task."""
     grow = context.engine.settings.grow_tool
     if grow is None:
-        return GrowthEnd(None, "failed", "This cockpit grows no tools.", 0)
+        return GrowthEnd(None, "failed", "Nothing grew: this cockpit grows no tools.", 0)
     try:
         end: GrowthEnd = await grow(context, order)
     except CockpitError as error:
-        return GrowthEnd(None, "failed", str(error), 0)
+        return GrowthEnd(None, "failed", f"Nothing grew: {error}", 0)
     return end
 
 
@@ -279,15 +279,9 @@ def _propose_adoption(
 
 
 def _end(tx: Tx, context: WaveContext, action: OutboxAction, name: str, end: GrowthEnd) -> None:
-    words = {
-        "given_up": "The model gave up",
-        "stagnated": "Nothing grew",
-        "rounds": "Nothing grew",
-    }.get(end.outcome, "The growth failed")
-    reason = f"{words}: {end.reason}"
-    outbox.drop(tx, action.action_id, reason)
+    outbox.drop(tx, action.action_id, end.reason)
     ended = EvolutionEnded(
-        name=name, outcome=end.outcome, reason=reason, rounds=end.rounds, growth=action.key
+        name=name, outcome=end.outcome, reason=end.reason, rounds=end.rounds, growth=action.key
     )
     context.journal(tx, ended, result="error")
 

@@ -52,17 +52,19 @@ _SLASH = re.compile(r"(/[A-Za-z][A-Za-z0-9_:-]*)(?:\s+|\Z)")
 _POLITE = re.compile(
     r"(?:(?:please|pls|now|ok(?:ay)?|hi|hey|hello|just|also|then|and|so|let'?s|let us|"
     r"(?:can|could|would|will) you(?: please)?|i(?:'d| would) like (?:you )?to|"
-    r"i (?:want|need)(?: you)? to|you (?:should|must)|we (?:should|must|need to|have to))[\s,]+)+",
+    r"i (?:want|need)(?: you)? to|you (?:should|must)|we (?:should|must|need to|have to)|"
+    r"(?:can|could) (?:we|i)(?: please)? (?:get|have)|do you mind|are you able to|"
+    r"is it possible (?:for you )?to|(?:how|what) about|why (?:not|don'?t (?:you|we)))[\s,]+)+",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w")
 _NAMED_ISSUE = re.compile(r"(?<![\w/#&])#[1-9]\d{0,8}(?!\w)|https?://\S+/issues/\d+")
 _ASKING = r"(?:is|are|was|were|does|do|did|has|have|can|could|should|would|will)\b"
 _QUESTION = re.compile(
-    rf"(?:why|how|what)\b|(?:where|when|which|who|whose)\b(?=.*\?|\s+{_ASKING})|{_ASKING}(?=[^?]*\?)",
+    rf"(?:why|how|what|where|when|which|who|whose)\b(?=.*\?|\s+to\b|'s\b|\s+{_ASKING})|{_ASKING}(?=[^?]*\?)",
     re.IGNORECASE | re.DOTALL,
 )
-"""How a question begins; "do the release" and "when I save, it fails" are none."""
+"""How a question begins; "do the release" and "what we need is a login page" are none."""
 _SENTENCE = re.compile(r"(?<=[?.!])\s+|\n+")
 
 

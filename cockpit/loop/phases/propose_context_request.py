@@ -33,6 +33,7 @@ from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
 from cockpit.observe.preview_cost import band_for, sum_tokens
 from cockpit.observe.project_snapshot import ProjectSnapshot
+from cockpit.observe.rendered_cost import sum_costs
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.stored_records import StoredRecords
 from cockpit.store.db.transaction import Tx
@@ -145,8 +146,9 @@ def _preview_unread(
         reason = f"it is in your context already ({place.where}), unchanged"
         return Preview(item, 0, band_for(item.kind), refused=reason)
     answer = compared.stored[str(item)]
-    tokens = sum(fact.full.tokens for fact in answer)
-    return Preview(item, tokens, answer[0].band, note="from stored facts: nothing is read again")
+    return Preview(
+        item, sum_costs(answer), answer[0].band, note="from stored facts: nothing is read again"
+    )
 
 
 def _serve_stored(

@@ -21,6 +21,7 @@ from cockpit.store.journal.details import (
     estimates,
     evolution,
     notes,
+    profiles,
     proposals,
     reentry,
     sessions,
@@ -158,6 +159,8 @@ def event_line(detail: Detail) -> EventLine | None:
             return EventLine("+" if good else "−", text, "good" if good else "warn", "you")
         case trust.OfRule():
             return _rule(detail)
+        case profiles.ProfileJudged():
+            return _judged(detail)
         case waves.WaveFailed():
             return EventLine("✗", f"wave {detail.ordinal}: {detail.message}", "bad")
         case _:
@@ -264,6 +267,19 @@ def _rule(detail: trust.OfRule) -> EventLine | None:
             return EventLine("◇", f"rule revoked: {detail.says}{where}", "warn", detail.rule_id)
         case _:
             return None
+
+
+def _judged(detail: profiles.ProfileJudged) -> EventLine:
+    """Say how a temporary change of the profile ended, and what it gained."""
+    is_kept = isinstance(detail, profiles.ProfilePromoted)
+    end = "kept" if is_kept else "reverted"
+    before, during = detail.base_quality, detail.quality
+    measured = "too few of its waves were judged"
+    if before is not None and during is not None:
+        waves_of = f"{pluralize(detail.judged_waves, 'wave')}, {detail.base_judged_waves} before"
+        measured = f"decision quality {before:.2f} → {during:.2f} ({waves_of})"
+    text = f"temporary profile change {end}: {measured}"
+    return EventLine("↺", text, "good" if is_kept else "dim", f"version {detail.version}")
 
 
 def _decision(detail: proposals.ProposalDecided) -> EventLine:

@@ -11,11 +11,10 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
-from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
 from cockpit.observe.knowledge.search_snapshot import find_in_snapshot
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.preview_cost import Preview, estimate_preview
+from cockpit.observe.preview_cost import Preview, preview_facts
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import Fact
@@ -37,17 +36,13 @@ class KnowledgeSource(Struct, frozen=True):
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """By searching."""
         passages = await self._find(item, ground)
-        size = sum(len(passage.text.encode("utf-8", "replace")) for passage in passages)
         names = ", ".join(place_of(passage) for passage in passages[:3])
         note = f"{pluralize(len(passages), 'passage')}: {names}"
-        return estimate_preview(item, estimate_bytes(size), note=note)
+        return preview_facts(item, _make_facts(item, passages, ground), note=note)
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact for each passage; its source names file and lines."""
-        return [
-            make_passage_fact(passage, ground, level=item.level)
-            for passage in await self._find(item, ground)
-        ]
+        return _make_facts(item, await self._find(item, ground), ground)
 
     async def _find(self, item: ScopeItem, ground: ProjectSnapshot) -> tuple[Passage, ...]:
         limit, threshold = MAX_PASSAGES, 0.0
@@ -104,6 +99,12 @@ def item_of(passage: Passage, level: str = "full") -> ScopeItem:
     return (
         ScopeItem(kind, name, level=level) if name else ScopeItem("note", passage.ref, level=level)
     )
+
+
+def _make_facts(
+    item: ScopeItem, passages: Sequence[Passage], ground: ProjectSnapshot
+) -> list[Fact]:
+    return [make_passage_fact(passage, ground, level=item.level) for passage in passages]
 
 
 def make_passage_fact(passage: Passage, ground: ProjectSnapshot, *, level: str = "full") -> Fact:

@@ -8,7 +8,7 @@ from cockpit.access.run_program import run_git
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.preview_cost import Preview, estimate_preview
+from cockpit.observe.preview_cost import Preview, preview_facts
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.revision_ranges import check_repository, resolve_commit
 from cockpit.observe.scope_items import ScopeItem, range_parts
@@ -18,52 +18,54 @@ MAX_COMMITS = 50
 """Most commits of one log; the rest are counted."""
 
 _FORMAT = "--format=%H%x1f%aI%x1f%an%x1f%s%x1f%b"
-_TOKENS_A_COMMIT = 90
 
 
 class LogSource(Struct, frozen=True):
     """Reads commit messages: full ids, authors' names and dates, subjects and bodies."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
-        """By counting commits."""
-        count = await _count(await _resolved(item, ground), ground)
-        if not count:
-            raise SourceFailed(f"there are no commits in {item.ref}")
-        shown = min(count, MAX_COMMITS)
-        note = pluralize(count, "commit") + (f", the newest {shown} shown" if shown < count else "")
-        return estimate_preview(item, shown * _TOKENS_A_COMMIT, note=note)
+        """By reading it; the text is measured and discarded."""
+        count, fact = await _read_log(item, ground)
+        shown = f", the newest {MAX_COMMITS} shown" if count > MAX_COMMITS else ""
+        return preview_facts(item, [fact], note=pluralize(count, "commit") + shown)
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact with at most 50 commits; its outline has their subjects."""
-        revisions = await _resolved(item, ground)
-        done = await run_git(
-            "log", "-z", "--no-color", "--no-show-signature", "--no-notes", "--encoding=UTF-8",
-            "--topo-order", f"--max-count={MAX_COMMITS}", _FORMAT, "--end-of-options", revisions,
-            "--", cwd=ground.root,
-        )  # fmt: skip
-        if not done.ok:
-            raise SourceFailed(f"the log could not be read: {done.reason}")
-        commits = [row.split("\x1f", 4) for row in done.text.split("\0") if row]
-        if not commits:
-            raise SourceFailed(f"there are no commits in {item.ref}")
-        more = await _count(revisions, ground) - len(commits)
-        tail = [f"… {pluralize(more, 'older commit')}"] if more > 0 else []
-        text = "\n\n".join([*(_whole(fields) for fields in commits), *tail])
-        return [
-            make_fact(
-                item,
-                text,
-                outline="\n".join([*(f"{f[0][:12]} {f[1][:10]} {f[3]}" for f in commits), *tail]),
-                reference=f"log {item.ref}: {pluralize(len(commits) + more, 'commit')}",
-                provenance={
-                    "range": item.ref,
-                    "newest": commits[0][0],
-                    "commits": len(commits),
-                    "sha256": text_digest(text),
-                },
-                key=item.ref,
-            )
-        ]
+        return [(await _read_log(item, ground))[1]]
+
+
+async def _read_log(item: ScopeItem, ground: ProjectSnapshot) -> tuple[int, Fact]:
+    """Return how many commits the range has, and the fact."""
+    revisions = await _resolved(item, ground)
+    done = await run_git(
+        "log", "-z", "--no-color", "--no-show-signature", "--no-notes", "--encoding=UTF-8",
+        "--topo-order", f"--max-count={MAX_COMMITS}", _FORMAT, "--end-of-options", revisions,
+        "--", cwd=ground.root,
+    )  # fmt: skip
+    if not done.ok:
+        raise SourceFailed(f"the log could not be read: {done.reason}")
+    commits = [row.split("\x1f", 4) for row in done.text.split("\0") if row]
+    if not commits:
+        raise SourceFailed(f"there are no commits in {item.ref}")
+    count = len(commits)
+    if count == MAX_COMMITS:
+        count = max(count, await _count(revisions, ground))
+    more = count - len(commits)
+    tail = [f"… {pluralize(more, 'older commit')}"] if more > 0 else []
+    text = "\n\n".join([*(_whole(fields) for fields in commits), *tail])
+    return count, make_fact(
+        item,
+        text,
+        outline="\n".join([*(f"{f[0][:12]} {f[1][:10]} {f[3]}" for f in commits), *tail]),
+        reference=f"log {item.ref}: {pluralize(count, 'commit')}",
+        provenance={
+            "range": item.ref,
+            "newest": commits[0][0],
+            "commits": len(commits),
+            "sha256": text_digest(text),
+        },
+        key=item.ref,
+    )
 
 
 async def _resolved(item: ScopeItem, ground: ProjectSnapshot) -> str:

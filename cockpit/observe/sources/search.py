@@ -7,9 +7,8 @@ from msgspec import Struct
 from cockpit.access.secret_files import is_sensitive
 from cockpit.core.canonical_json import digest
 from cockpit.core.text import pluralize
-from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.preview_cost import Preview, estimate_preview, join_names, printable_path
+from cockpit.observe.preview_cost import Preview, join_names, preview_facts, printable_path
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.text_search import SearchMatches, search_text
@@ -25,37 +24,39 @@ class SearchSource(Struct, frozen=True):
     """Searches the text files that git knows, or all when there is no git."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
-        """By counting matches; their lines are measured and forgotten."""
+        """By searching; the lines are measured and discarded."""
         result = await search_text(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
         note = f"{pluralize(result.total, 'line')} in {pluralize(len(result.counts), 'file')}"
-        return estimate_preview(item, estimate_bytes(len(_text(item, result))), note=note)
+        return preview_facts(item, [_make_fact(item, ground, result)], note=note)
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact, also when nothing matches: ``path:line: text`` a line."""
         result = await search_text(item.ref, ground, glob=item.glob, most=MAX_MATCHES)
-        text = _text(item, result)
-        by_file = [f"{printable_path(path)}: {count}" for path, count in result.counts.items()]
-        return [
-            make_fact(
-                item,
-                text,
-                outline="\n".join([*by_file[:100], *_more(len(by_file) - 100, "file")]),
-                reference=(
-                    f"{item.ref!r} matches {pluralize(result.total, 'line')} in "
-                    f"{pluralize(len(result.counts), 'file')}"
-                    + (f": {join_names(list(result.counts))}" if result.counts else "")
-                ),
-                provenance={
-                    "regex": item.ref,
-                    "glob": item.glob,
-                    "rev": ground.rev,
-                    "matches": result.total,
-                    "files": len(result.counts),
-                    "sha256": digest(text),
-                },
-                key=f"{item.ref} in {item.glob or '**'}",
-            )
-        ]
+        return [_make_fact(item, ground, result)]
+
+
+def _make_fact(item: ScopeItem, ground: ProjectSnapshot, result: SearchMatches) -> Fact:
+    text = _text(item, result)
+    by_file = [f"{printable_path(path)}: {count}" for path, count in result.counts.items()]
+    return make_fact(
+        item,
+        text,
+        outline="\n".join([*by_file[:100], *_more(len(by_file) - 100, "file")]),
+        reference=(
+            f"{item.ref!r} matches {pluralize(result.total, 'line')} in "
+            f"{pluralize(len(result.counts), 'file')}"
+            + (f": {join_names(list(result.counts))}" if result.counts else "")
+        ),
+        provenance={
+            "regex": item.ref,
+            "glob": item.glob,
+            "rev": ground.rev,
+            "matches": result.total,
+            "files": len(result.counts),
+            "sha256": digest(text),
+        },
+        key=f"{item.ref} in {item.glob or '**'}",
+    )
 
 
 def _text(item: ScopeItem, result: SearchMatches) -> str:

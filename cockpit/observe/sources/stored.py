@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.failure_lines import clip_middle
-from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
-from cockpit.observe.preview_cost import Preview, estimate_preview
+from cockpit.observe.preview_cost import Preview, preview_facts
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.stored_records import (
@@ -38,8 +37,7 @@ class RecordSource(Struct, frozen=True):
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """By reading it."""
-        text = await _read_record(item, ground)
-        return estimate_preview(item, estimate_bytes(len(text.encode("utf-8", "replace"))))
+        return preview_facts(item, await self.fetch(item, ground))
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact with the whole record."""

@@ -15,10 +15,9 @@ from msgspec import Struct, field
 from cockpit.core.canonical_json import digest
 from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize
-from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import opens_something, parse_python, signature, text_lines
-from cockpit.observe.preview_cost import Preview, estimate_preview, join_names, printable_path
+from cockpit.observe.preview_cost import Preview, join_names, preview_facts, printable_path
 from cockpit.observe.project_files import list_files_with, read_contents
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
@@ -58,36 +57,31 @@ class SymbolSource(Struct, frozen=True):
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """Find the uses, measure their text and discard it."""
         uses = await _uses(item.ref, ground)
-        return estimate_preview(item, estimate_bytes(len(_text(uses))), note=_counts(uses))
+        return preview_facts(item, [_make_fact(item, ground, uses)], note=_counts(uses))
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact. Its provenance lists definitions (path, first and last line) and references
         (path, line). Raises :class:`SourceFailed` when the name occurs nowhere."""
-        uses = await _uses(item.ref, ground)
-        text = _text(uses)
-        return [
-            make_fact(
-                item,
-                text,
-                outline=_outline(uses),
-                reference=f"{item.ref}: {_counts(uses)}"
-                + (
-                    f" ({join_names([_place(p) for p in uses.definitions])})"
-                    if uses.definitions
-                    else ""
-                ),
-                provenance={
-                    "name": item.ref,
-                    "rev": ground.rev,
-                    "definitions": [
-                        [p.path, p.first, p.last] for p in uses.definitions[:MAX_DEFINITIONS]
-                    ],
-                    "references": [[p.path, p.first] for p in uses.references[:MAX_REFERENCES]],
-                    "sha256": digest(text),
-                },
-                key=item.ref,
-            )
-        ]
+        return [_make_fact(item, ground, await _uses(item.ref, ground))]
+
+
+def _make_fact(item: ScopeItem, ground: ProjectSnapshot, uses: _Uses) -> Fact:
+    text = _text(uses)
+    defined = f" ({join_names([_place(p) for p in uses.definitions])})" if uses.definitions else ""
+    return make_fact(
+        item,
+        text,
+        outline=_outline(uses),
+        reference=f"{item.ref}: {_counts(uses)}{defined}",
+        provenance={
+            "name": item.ref,
+            "rev": ground.rev,
+            "definitions": [[p.path, p.first, p.last] for p in uses.definitions[:MAX_DEFINITIONS]],
+            "references": [[p.path, p.first] for p in uses.references[:MAX_REFERENCES]],
+            "sha256": digest(text),
+        },
+        key=item.ref,
+    )
 
 
 async def _uses(name: str, ground: ProjectSnapshot) -> _Uses:

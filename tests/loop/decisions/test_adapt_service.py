@@ -19,10 +19,11 @@ from cockpit.core.errors import AlreadyDecided, CockpitError, IllegalTransition,
 from cockpit.learn.decision_quality import VersionMeasure
 from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
 from cockpit.loop.decisions.profile_change_decision import Origin, reconcile_profile_changes
+from cockpit.loop.views.event_text import event_line
 from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.db.database import Store
-from cockpit.store.journal import verify_chain
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
@@ -163,6 +164,12 @@ def test_what_was_better_stays_when_policy_says_so(at_desk, quality, how, same_a
     found = desk.store.read_now(lambda c: profiles.select_versions(c, desk.name))
     assert found[2].digest == found[same_as - 1].digest
     assert (found[2].duration_waves, desk.actions()[-1]) == (0, f"orientation.profile.{how}")
+    line = event_line(desk.store.read_now(journal.rows)[-1].detail)
+    end = "kept" if how == "promoted" else "reverted"
+    assert line is not None and line.text.startswith(f"temporary profile change {end}: ")
+    assert (
+        f"{quality[1][0]:.2f} → {quality[2][0]:.2f}" if len(quality) > 1 else "too few"
+    ) in line.text
     # It is the base of what comes next, and does not end again.
     assert desk.begin(measure).version == 3
     assert desk.propose(desk.payload(rules=[{"rule_id": "log", "priority_weight": 2}])).status == (
