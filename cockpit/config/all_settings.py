@@ -49,6 +49,17 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "model",
+        "context_window",
+        field="model.context_window",
+        type=whole_number(2_000, 10_000_000),
+        allowed="a whole number of tokens from 2000 to 10000000",
+        default=None,
+        env="COCKPIT_CONTEXT_WINDOW",
+        purpose="Tokens that the model takes at once. Default: as the price list says, else no limit",
+        project="lower",
+    ),
+    Key(
+        "model",
         "timeout_s",
         field="model.timeout_s",
         type=number(1, 3600),

@@ -386,7 +386,7 @@ def _packet(detail: Detail) -> EventLine | None:
         case waves.PacketCompiled():
             dropped = f" · {detail.dropped:,} dropped" if detail.dropped else ""
             text = f"packet {detail.digest[:8]} · {pluralize(detail.facts, 'fact')}{dropped}"
-            remark = f"{detail.token_used:,} of {detail.token_budget:,} tokens"
+            remark = f"{detail.sent:,} of {detail.token_budget:,} tokens"
             return EventLine("◇", text, "dim", remark)
         case waves.PacketVerified(ok=False):
             return EventLine("✗", "the packet does not compile to the same bytes again", "bad")
