@@ -35,7 +35,7 @@ def _find_listed_window(name: str) -> int | None:
     model, _, address = rest.partition("@")
     provider = None if address or kind == "openai-compatible" else kind
     try:
-        _, found = get_snapshot().find_provider_model(model, None, provider, address or None)
+        _, listed = get_snapshot().find_provider_model(model, None, provider, address or None)
     except LookupError:
         return None
-    return found.context_window
+    return listed.context_window
