@@ -11,6 +11,7 @@
 #   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
 #   make defences   takes defences out, one by one, and sees a test fail for each (ARGS="'secrets are masked'")
 #   make bench      the benches: a table, and bench/results.json (ARGS="--strict wave")
+#   make live       ten small tasks by a real small model: fetches 1.2 GB into .live (ARGS="--tasks 1,2")
 #   make docs       the generated reference pages
 #   make snapshots  draw the snapshots of the screens
 #   make setup      only install
@@ -34,10 +35,10 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast soak test-agents test-http test-browser check chaos defences bench docs snapshots clean
+.PHONY: help setup demo test test-fast soak test-agents test-http test-browser check chaos defences bench live docs snapshots clean
 
 help:
-	@sed -n '3,18s/^# *//p' Makefile
+	@sed -n '3,19s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -79,6 +80,9 @@ defences: $(DEVELOPMENT)
 bench: $(DEVELOPMENT)
 	@$(BIN)/python bench/run.py $(ARGS)
 
+live: $(DEVELOPMENT)
+	@$(BIN)/python bench/live/live.py $(ARGS)
+
 docs: $(DEVELOPMENT)
 	@$(BIN)/python docs/generate.py
 
@@ -86,7 +90,7 @@ snapshots: $(DEVELOPMENT)
 	@$(PYTEST) tests/app --snapshot-update
 
 clean:
-	rm -rf $(VENV) .agents bench/results.json build dist
+	rm -rf $(VENV) .agents .live bench/results.json build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

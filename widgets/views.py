@@ -130,7 +130,8 @@ class MeterView(msgspec.Struct, frozen=True):
     """The packet of the current wave, band by band."""
 
     bands: tuple[BandView, ...] = ()
-    token_used: int = 0
+    token_sent: int = 0
+    """Tokens of the prompt."""
     token_budget: int = 0
     digest: str = ""
     facts: int = 0

@@ -80,7 +80,7 @@ class SessionUpdates:
             case sessions.SessionCompleted():
                 return self._read_end(detail)
             case waves.PacketCompiled():
-                used, size = detail.token_used, detail.token_budget
+                used, size = detail.sent, detail.token_budget
                 return [{"sessionUpdate": "usage_update", "used": used, "size": size}]
             case waves.PlanCommitted() | waves.WaveCompleted():
                 return self._read_plan(detail)

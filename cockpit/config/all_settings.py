@@ -1,7 +1,6 @@
 """Every setting, once: type, bounds, default, environment variable, and what a project may set.
 
-:mod:`cockpit.config.load_settings` reads files, variables and options by this table, ``cockpit init``
-writes its template from it, and ``docs/reference/configuration.md`` is generated from it.
+What reads, writes and describes settings follows this table: see ``docs/reference/configuration.md``.
 """
 
 from __future__ import annotations
@@ -46,6 +45,17 @@ KEYS: tuple[Key, ...] = (
         env="COCKPIT_BASE_URL",
         purpose="Address of an openai-compatible server",
         project="none",
+    ),
+    Key(
+        "model",
+        "context_window",
+        field="model.context_window",
+        type=whole_number(2_000, 10_000_000),
+        allowed="a whole number of tokens from 2000 to 10000000",
+        default=None,
+        env="COCKPIT_CONTEXT_WINDOW",
+        purpose="Tokens that the model takes at once. Default: as the price list says, else no limit",
+        project="lower",
     ),
     Key(
         "model",
@@ -572,8 +582,7 @@ OTHER_VARIABLES = {
     "COCKPIT_DEBUG": "`1` prints the traceback of every error",
     "COCKPIT_TOKEN": "Capability token: commands act as its principal, with its scopes",
     "COCKPIT_TASK": "Set by cockpit for an external agent that it runs: the task of its hook events",
-    "COCKPIT_WIP": "Set by cockpit for an external agent that it runs: whether hooks record its work in"
-    " progress, `on` or `off`",
+    "COCKPIT_WIP": "Set by cockpit for an external agent that it runs: `on` or `off` for records of its work",
     "COCKPIT_API_KEY": "Key of an openai-compatible server",
     "COCKPIT_GITHUB_WEBHOOK_SECRET": "Secret that GitHub signs its webhooks with",
 }
@@ -587,6 +596,5 @@ ENVIRONMENT = frozenset(
 
 def find_key(table: str, name: str) -> Key | None:
     """Return the setting with this name or old name, or None."""
-    return next(
-        (key for key in KEYS if key.table == table and name in (key.name, key.old_name)), None
-    )
+    matches = (key for key in KEYS if key.table == table and name in (key.name, key.old_name))
+    return next(matches, None)

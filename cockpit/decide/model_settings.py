@@ -38,6 +38,8 @@ class ModelSettings(Struct, frozen=True):
     base_url: str | None = None
     timeout_s: float = 120.0
     max_retries: int = 4
+    context_window: int | None = None
+    """The tokens that the model takes at once; None: as the price list says."""
     thinking: Thinking = "default"
     """How much a model thinks before it answers; ``default``: as its provider sets it."""
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)

@@ -209,8 +209,10 @@ class Runtime(Services):
             engine, model_name, opened.text, opened.scope_items, in_text=opened.in_message
         )
 
+        budget = await engine.fit_budget(model_name)
+
         def create_session(tx: Tx) -> str:
-            profile = profiles.ensure_default(tx, engine.settings.token_budget)
+            profile = profiles.ensure_default(tx, budget)
             session = sessions.create(
                 tx,
                 task_type=task.task_type,

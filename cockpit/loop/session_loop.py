@@ -24,6 +24,7 @@ from cockpit.loop.phases.observing import observe
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing, may_lack_change
 from cockpit.loop.phases.retry_over_budget import retake_inputs
+from cockpit.loop.phases.session_tools import read_evidence
 from cockpit.loop.phases.tool_results import read_exchanges
 from cockpit.loop.reentry.kept_actions import describe_return, may_hold, read_held_in
 from cockpit.loop.repeated_calls import describe_repeat, read_repeat
@@ -284,7 +285,9 @@ def _begin_or_stop(tx: Tx, session_id: str, engine: Engine) -> _Step:
 def _begin_wave(tx: Tx, wave: Wave, engine: Engine) -> Wave:
     """Enter ``observing`` with the profile's version and the tools pinned for the whole wave."""
     session = sessions.load_in(tx, wave.session_id)
-    offer_tools(tx, engine, session, wave)
+    if wave.ordinal == 1:
+        # A later wave's are decided once it knows what came of the calls before.
+        offer_tools(tx, engine, session, wave, read_evidence(WaveContext(engine, session, wave)))
     pinned = pin_profile(tx, engine.settings, session.profile_id, measure_version, wave)
     waves_left = UNSET if pinned.waves_left is None else pinned.waves_left
     return waves.advance(

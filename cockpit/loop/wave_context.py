@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.skills.skill import Skill
 from cockpit.decide.choose_model import choose_model
+from cockpit.decide.context_window import fit_budget
 from cockpit.decide.model import Model
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
@@ -125,6 +127,11 @@ class Engine(Struct, frozen=True):
                 sleep=self.store.clock.sleep,
             )
         return model
+
+    async def fit_budget(self, model: str) -> int:
+        """Return the token budget of packets for the model of that full name."""
+        settings = self.settings
+        return await asyncio.to_thread(fit_budget, model, settings.token_budget, settings.model)
 
     def profile(self, connection: sqlite3.Connection, profile_id: str, version: int) -> Profile:
         """Return a version of a profile, read once; for its content, not for its status.

@@ -20,13 +20,14 @@ from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.tool_payloads import ProposeTool
 from cockpit.loop.growth.propose_tool import GROWTH, find_problem
-from cockpit.loop.phases.session_tools import tools_of_session
+from cockpit.loop.phases.session_tools import callable_tools
 from cockpit.loop.phases.tool_results import read_exchanges
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
 from cockpit.store.journal import journal, verify_chain
+from cockpit.store.journal.details.tools import ToolsOffered
 from cockpit.store.sessions import proposals, sessions, waves
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
@@ -104,6 +105,29 @@ async def test_the_task_goes_on_with_the_tool_that_it_lacked(opened: Opened, pro
         assert trailer in message
 
 
+async def test_a_file_that_nothing_reads_offers_a_tool_that_would(
+    opened: Opened, project: Path
+) -> None:
+    (project / "capture.pcab").write_bytes(b"PCAB\0\x01\xff\x7f")
+    asks = (
+        '[[turn]]\n[[turn.call]]\nname = "request_context"\narguments = { purpose = "parse it",'
+        ' question = "what is in it?", scope = ["file:capture.pcab"] }\n'
+        + story.turn("wave = 2", "finish", status="blocked", summary="no tool")
+    )
+    async with opened(asks) as runtime:
+        session_id = await runtime.start(
+            "Parse this .pcab file", model=None, policy="all", interactive=False
+        )
+        session = await runtime.run(session_id)
+        assert session.task_type == "implement"
+        sent = [await runtime.rendered_prompt(f"{session_id}-w{each}") for each in (1, 2)]
+        offered = ["propose_tool" in {tool.name for tool in prompt.tools} for prompt, _ in sent]
+        assert (offered, sent[1][1].epoch.reason) == ([False, True], "head")
+        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
+        (rare,) = [row.detail.rare for row in rows if isinstance(row.detail, ToolsOffered)]
+        assert [each.why for each in rare] == ["capture.pcab is no text"]
+
+
 SAYS_SO = story.turn(
     'task_type = "investigate", called = ["propose_tool"]',
     "finish",
@@ -163,7 +187,7 @@ async def test_where_nothing_grows_the_tool_is_not_offered(opened: Opened, proje
         session = await runtime.store.read(lambda c: sessions.load(c, session_id))
         wave = Wave("w", session_id, 1, "observing", "", "", "", None, None, None)
         for each, is_offered in ((runtime.engine, True), (engine, False)):
-            names = [tool.name for tool in tools_of_session(WaveContext(each, session, wave))]
+            names = [tool.name for tool in callable_tools(WaveContext(each, session, wave))]
             assert ("propose_tool" in names) is is_offered
 
 

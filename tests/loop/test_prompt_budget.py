@@ -10,6 +10,7 @@ from scenario import ask, finish, turn
 
 from cockpit.backlog import service
 from cockpit.decide.measure_prompt import count_prompt, digest_prompt
+from cockpit.decide.model_settings import ModelSettings
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.orient.verify_packet import recompile_packet
 from cockpit.store.backlog import handoffs, tasks, wip
@@ -168,3 +169,24 @@ async def test_a_failure_keeps_its_meaning_and_comes_back_whole(opened, script, 
         assert "half to even" in seen[3]["file:rounding.md:1-3"][1]
         assert "sums are added" in seen[3]["handoff:T-1"][1]
         assert "keep the sign" in seen[3]["wip:T-2"][1]
+
+
+async def test_a_session_with_a_window_of_8k_goes_on(opened, script, project):
+    """Reads of three files that fill it, and an edit: each wave's prompt and answer fit the window."""
+    for name in ("one", "two", "three"):
+        text = "".join(f"{name} says line {number} of many.\n" for number in range(300))
+        (project / f"{name}.md").write_text(text)
+    names = ("one.md", "two.md", "three.md", "calc.py")
+    reads = (ask(f"file:{name}", when=f"wave = {at}") for at, name in enumerate(names, start=1))
+    edit = turn("edit_file", "wave = 5", path="calc.py", old="a - b", new="a + b")
+    model = script("".join([*reads, edit, finish("wave_from = 6")]))
+    async with opened(model=ModelSettings(context_window=8_192)) as runtime:
+        sid = await runtime.start("fix add", model=model, policy="all", interactive=False)
+        ended = await runtime.run(sid)
+        assert ended.result["status"] == "done", ended.result
+        for wave in await runtime.store.read(lambda c: waves.select_for_session(c, sid)):
+            prompt, packet = await runtime.rendered_prompt(wave.wave_id)
+            assert packet.token_budget == 7_680
+            assert packet.rendered_tokens + prompt.max_output_tokens <= packet.token_budget
+            floors = [(band.name, band.min_tokens) for band in packet.bands]
+            assert sum(floor for _, floor in floors) <= packet.token_budget, floors

@@ -146,7 +146,7 @@ class BandMeter(Widget, can_focus=True):
     def _summary(self, width: int) -> Content:
         view = self.view
         used: list[Part] = [
-            (f"{view.token_used:,}", STRONG),
+            (f"{view.token_sent:,}", STRONG),
             (f" / {view.token_budget:,}", DIM),
         ]
         left = line(("Context", STRONG), "  ", *used)

@@ -54,7 +54,7 @@ def meter(
             )
             for band in packet.bands
         ),
-        token_used=packet.token_used,
+        token_sent=packet.sent,
         token_budget=packet.token_budget,
         digest=packet.digest,
         facts=packet.facts,

@@ -116,7 +116,7 @@ def _describe(detail: Detail, row: Row, assigned: str) -> Iterator[DetailRow]:
                 )  # fmt: skip
         case waves.PacketCompiled():
             yield sentence((f"packet {detail.digest[:12]} · wave {detail.ordinal}", STRONG))
-            used = f"{detail.token_used:,} of {detail.token_budget:,} tokens"
+            used = f"{detail.sent:,} of {detail.token_budget:,} tokens sent"
             yield from fields(
                 (("size", used), ("facts", f"{detail.facts:,}, {detail.dropped:,} dropped"))
             )

@@ -43,7 +43,7 @@ def _packet(stored: packets.StoredPacket) -> str:
     count = len(list(packet.rendered()))
     return (
         f"  packet {stored.digest[:SHOWN_DIGEST]}  {pluralize(count, 'fact')}, "
-        f"{packet.token_used:,} of {packet.token_budget:,} tokens"
+        f"{packet.sent:,} of {packet.token_budget:,} tokens"
     )
 
 

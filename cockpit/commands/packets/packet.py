@@ -389,7 +389,7 @@ def _list(session: str | None, as_json: bool) -> None:
             (
                 str(stored.packet.ordinal),
                 stored.digest[:12],
-                f"{stored.packet.token_used:,}",
+                f"{stored.packet.sent:,}",
                 f"{stored.packet.token_budget:,}",
                 "–" if cost.cached_expected is None else f"{cost.cached_expected:,}",
                 f"{stored.packet.facts:,}",
@@ -428,7 +428,7 @@ def _summary(compiled: Packet) -> str:
     drops: dict[str, Any] = dict(compiled.drops)
     why = ", ".join(f"{reason} {count:,}" for reason, count in drops.items() if count)
     return (
-        f"{compiled.token_used:,} of {compiled.token_budget:,} tokens · {pluralize(compiled.facts, 'fact')} ·"
+        f"{compiled.sent:,} of {compiled.token_budget:,} tokens sent · {pluralize(compiled.facts, 'fact')} ·"
         f" {compiled.dropped:,} dropped{f' ({why})' if why else ''} · profile {compiled.profile_id}"
         f" version {compiled.profile_version} · {compiled.algorithm}"
     )

@@ -26,6 +26,7 @@ REFUSED = frozenset(key.full for key in KEYS if key.project == "none" and key.de
 
 _EXAMPLES = {
     "[model] name": '"offline"',
+    "[model] context_window": "32768",
     "[limits] max_cost": "5.0",
     "[limits] max_tokens": "2000000",
     "[work] test_command": '"make test"',

@@ -61,8 +61,10 @@ async def assign(
     text = mask(assignment.text)
     given = await prepare_estimate(engine, name, text, assignment.scope)
 
+    budget = await engine.fit_budget(name)
+
     def step(tx: Tx) -> str:
-        profile = profiles.ensure_default(tx, engine.settings.token_budget)
+        profile = profiles.ensure_default(tx, budget)
         session = sessions.create(
             tx,
             task_type=kind,

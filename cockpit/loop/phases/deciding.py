@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any, TypeVar
@@ -48,6 +48,7 @@ from cockpit.decide.model import (
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
+from cockpit.loop.phases.session_tools import callable_tools
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
 from cockpit.loop.planner.plan_target import PLAN_TOOL
@@ -237,7 +238,8 @@ def _take_calls_from_text(context: WaveContext, answer: _Answer, text: str) -> N
     names = [tool.name for tool in offered_tools(context)] if written else []
     try:
         for call in written:
-            _require_offered(context, names, call.name)
+            if call.name not in names and added_tools_of(context).find(call.name) is None:
+                return  # a rare tool that is not offered: the text may be about it
             parse_session_call(context, call.name, call.arguments)
     except MalformedCall:
         return  # it stays text
@@ -383,13 +385,12 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
             raise MalformedCall(
                 f"You made {count} calls in one answer; at most {MAX_CALLS} are allowed. Make fewer."
             )
-        names = [tool.name for tool in offered_tools(context)]
-        _require_offered(context, names, name)
+        _require_callable(context, name)
         text = call.arguments
         if name == RESUME:
             kept = find_kept_call(context, text)
             resumes, name, text = kept.action_id, kept.name, kept.arguments
-            _require_offered(context, names, name)
+            _require_callable(context, name)
         parsed = parse_session_call(context, name, text)  # duplicates and NaN show
         arguments = mask_value(dict(parsed.arguments))
         if arguments != parsed.arguments:
@@ -404,7 +405,7 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
         _check_type_change(context, name, parsed.arguments)
         if name == PLAN_TOOL and (problem := find_plan_problem(context, parsed.arguments)):
             raise MalformedCall(f"{PLAN_TOOL}: {problem}")
-        if "request_context" in names:
+        if any(tool.name == "request_context" for tool in callable_tools(context)):
             reads = find_request(context, parsed.payload)
     except MalformedCall as malformed:
         error = str(malformed)
@@ -422,12 +423,18 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
     }
 
 
-def _require_offered(context: WaveContext, names: Sequence[str], name: str) -> None:
-    """Raise :class:`MalformedCall` for a tool that the session does not have."""
-    if name not in names and added_tools_of(context).find(name) is None:
-        raise MalformedCall(
-            f"{name!r} is not a tool of this task. {suggest_tool(name, names)} You have: {', '.join(names)}."
-        )
+def _require_callable(context: WaveContext, name: str) -> None:
+    """Raise :class:`MalformedCall` for a tool that the session may not call.
+
+    One that is only not offered is taken: task type and role allow it, and the user decides about it anyway.
+    """
+    allowed = callable_tools(context)
+    if any(tool.name == name for tool in allowed) or added_tools_of(context).find(name) is not None:
+        return
+    names = [tool.name for tool in offered_tools(context)]
+    raise MalformedCall(
+        f"{name!r} is not a tool of this task. {suggest_tool(name, names)} You have: {', '.join(names)}."
+    )
 
 
 def _check_type_change(context: WaveContext, name: str, arguments: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ from cockpit.loop.phases.fetch_by_rules import (
 )
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
-from cockpit.loop.phases.session_tools import tools_of_session
+from cockpit.loop.phases.session_tools import read_evidence, tools_of_session
 from cockpit.loop.phases.tool_results import (
     Exchange,
     pinned_text_fact,
@@ -38,7 +38,7 @@ from cockpit.loop.reentry.reads_before_action import request_evidence
 from cockpit.loop.repeated_calls import read_repeat, repeat_notice
 from cockpit.loop.skills.session_skills import refresh_skills, take_in_skills
 from cockpit.loop.skills.skill_vectors import compare_skills
-from cockpit.loop.tools.offer_tools import is_newly_offered, list_added
+from cockpit.loop.tools.offer_tools import is_newly_offered, list_added, offer_tools
 from cockpit.loop.user_message import USER_MESSAGE_SENT
 from cockpit.loop.wave_context import EVENT_LEASE_S, WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
@@ -300,6 +300,7 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
     """Store the results of the wave before and the user's messages, and step to ``orienting``."""
     new_facts: list[Fact] = []
     results: list[Exchange] = []
+    messages = _user_messages(tx, context)
     if context.wave.ordinal == 1:
         new_facts += _unread_context(tx, context)
     if context.wave.ordinal > 1:
@@ -310,6 +311,13 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
             results = []
         else:
             results = read_exchanges(tx.connection, previous, plan)
+        evidence = read_evidence(
+            context,
+            connection=tx.connection,
+            results=results,
+            messages=[message.full.text for message in messages],
+        )
+        offer_tools(tx, context.engine, context.session, context.wave, evidence)
         new_facts += [result.fact() for result in results]
         new_facts += _notices(tx, context, previous, plan)
         new_facts += _repeat_notice(tx, context, results)
@@ -317,7 +325,7 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         new_facts += changed
         if not changed and is_newly_offered(context):
             new_facts.append(tools_fact((*tools_of_session(context), *list_added(context))))
-    new_facts += _user_messages(tx, context)
+    new_facts += messages
     _record_facts(tx, context, new_facts, job="words")
     take_in_skills(tx, context)
     if context.wave.ordinal > 1:

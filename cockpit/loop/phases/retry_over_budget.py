@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from cockpit.decide.context_window import fit_budget
 from cockpit.learn.decision_quality import measure_version
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.intake.baseline_facts import baseline
@@ -52,8 +53,9 @@ def _repin_profile(tx: Tx, context: WaveContext) -> WaveContext:
     """Pin the current version of the session's profile, or that of a larger budget that was set since."""
     settings, session = context.engine.settings, context.session
     current = profiles.load_current(tx.connection, session.profile_id)
-    if settings.token_budget > current.total_token_budget:
-        current = profiles.ensure_default(tx, settings.token_budget)
+    budget = fit_budget(session.model, settings.token_budget, settings.model)
+    if budget > current.total_token_budget:
+        current = profiles.ensure_default(tx, budget)
         session = sessions.set_profile(tx, session.session_id, current.profile_id)
     is_same = session.profile_id == context.session.profile_id
     if is_same and current.version == context.wave.profile_version:

@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.core.canonical_json import parse_json
 from cockpit.core.text import pluralize
 from cockpit.loop.session_state.read_session_state import (
     FileRead,
@@ -213,14 +214,16 @@ def _tool_rows(connection: sqlite3.Connection, session_id: str) -> Iterator[Stat
     ):
         text = f"called {pluralize(int(count), 'time')}"
         yield StateRow("tool", str(kind), text + (f", {failed} not carried out" if failed else ""))
-    offered = connection.execute(
-        "SELECT json_extract(tool.value,'$.tool_id') FROM journal,"
-        " json_each(detail_json,'$.tools') AS tool WHERE journal.seq="
+    row = connection.execute(
+        "SELECT detail_json FROM journal WHERE seq="
         "(SELECT max(seq) FROM journal WHERE action=? AND +session_id=?)",
         (str(Action.TOOLS_OFFERED), session_id),
-    )
-    for (tool_id,) in offered.fetchmany(_MOST_ROWS):
-        place, _, name = str(tool_id).rpartition(":")
+    ).fetchone()
+    offered = parse_json(row[0]) if row is not None else {}
+    for tool in offered.get("rare", ()):
+        yield StateRow("tool", str(tool["name"]), f"offered: {tool['why']}", "offered")
+    for tool in offered.get("tools", ())[:_MOST_ROWS]:
+        place, _, name = str(tool["tool_id"]).rpartition(":")
         yield StateRow("tool", name, f"offered, from {place}", "offered")
 
 

@@ -44,6 +44,9 @@ class OfferedTools(Struct, frozen=True):
 
     ordinal: int = 0
     definitions: tuple[ToolDefinition, ...] = ()
+    """Tools that cockpit does not bring."""
+    rare: Mapping[str, str] = field(default_factory=dict)
+    """Why each of cockpit's rare tools is offered, by name."""
 
     def find(self, name: str) -> ToolDefinition | None:
         """Return the tool of that name or alias."""

@@ -16,6 +16,7 @@ from cockpit.act.own_tools.tool_definition import (
     read_definition,
 )
 from cockpit.loop.tools.added_tools import NOTHING_OFFERED, OfferedTools
+from cockpit.loop.tools.rare_tools import Evidence, choose_rare_tools
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions.sessions import Session
@@ -23,8 +24,11 @@ from cockpit.store.sessions.waves import Wave
 from cockpit.store.tools import approved_tools, offered_tools
 
 
-def offer_tools(tx: Tx, engine: Engine, session: Session, wave: Wave) -> None:
-    """Pin the tools that the session may call for a wave that begins, where they differ from what it has."""
+def offer_tools(tx: Tx, engine: Engine, session: Session, wave: Wave, evidence: Evidence) -> None:
+    """Pin the tools that the session is offered in a wave, where they differ from what it has.
+
+    ``evidence`` decides about the rare ones of cockpit's own.
+    """
     added = engine.added
     if added is None:
         return
@@ -36,17 +40,21 @@ def offer_tools(tx: Tx, engine: Engine, session: Session, wave: Wave) -> None:
         usable = _list_callable(engine, session, usable)
     sets = _load_sets(tx.connection, engine, session.session_id)
     last = sets[-1] if sets else NOTHING_OFFERED
-    if usable == last.definitions or last.ordinal >= wave.ordinal:
+    if last.ordinal >= wave.ordinal:
+        return
+    rare = choose_rare_tools(evidence, last.rare)
+    if usable == last.definitions and rare == last.rare:
         return
     offered_tools.record(
         tx,
         session.session_id,
         wave.ordinal,
         [definition.body() for definition in usable],
+        rare,
         wave_id=wave.wave_id,
         trace_id=session.trace_id,
     )
-    sets.append(OfferedTools(wave.ordinal, usable))
+    sets.append(OfferedTools(wave.ordinal, usable, rare))
 
 
 def forget_offers(engine: Engine, session_id: str) -> None:
@@ -61,22 +69,11 @@ def added_tools_of(context: WaveContext) -> OfferedTools:
     A session that only reads, and a role that may not run commands, have those that cannot write. The same
     object is returned for every wave with the same tools.
     """
-    added = context.engine.added
-    if added is None:
-        return NOTHING_OFFERED
-    session_id = context.session.session_id
-    sets = added.offered.get(session_id)
-    if sets is None:
-        sets = context.store.read_now(
-            lambda connection: _load_sets(connection, context.engine, session_id)
-        )
-    current = next(
-        (each for each in reversed(sets) if each.ordinal <= context.wave.ordinal), NOTHING_OFFERED
-    )
-    if not current.definitions:
+    added, current = context.engine.added, _find_current(context)
+    if added is None or not current.definitions:
         return NOTHING_OFFERED
     # The set of an older version, or of before the session became another type, may have more.
-    key = (session_id, context.session.task_type, context.session.role)
+    key = (context.session.session_id, context.session.task_type, context.session.role)
     kept = added.allowed.get(key)
     if kept is None or kept.ordinal != current.ordinal:
         definitions = _list_callable(context.engine, context.session, current.definitions)
@@ -85,6 +82,25 @@ def added_tools_of(context: WaveContext) -> OfferedTools:
             kept = OfferedTools(current.ordinal, definitions) if definitions else NOTHING_OFFERED
         added.allowed[key] = kept
     return kept
+
+
+def rare_tools_of(context: WaveContext) -> frozenset[str]:
+    """Return the names of cockpit's rare tools that the session is offered in this wave."""
+    return frozenset(_find_current(context).rare)
+
+
+def _find_current(context: WaveContext) -> OfferedTools:
+    added, session_id = context.engine.added, context.session.session_id
+    if added is None:
+        return NOTHING_OFFERED
+    sets = added.offered.get(session_id)
+    if sets is None:
+        sets = context.store.read_now(
+            lambda connection: _load_sets(connection, context.engine, session_id)
+        )
+    return next(
+        (each for each in reversed(sets) if each.ordinal <= context.wave.ordinal), NOTHING_OFFERED
+    )
 
 
 def is_newly_offered(context: WaveContext) -> bool:
@@ -155,8 +171,8 @@ def _load_sets(
     sets = engine.added.offered.get(session_id)
     if sets is None:
         sets = [
-            OfferedTools(ordinal, tuple(read_definition(body) for body in bodies))
-            for ordinal, bodies in offered_tools.select_for_session(connection, session_id)
+            OfferedTools(ordinal, tuple(read_definition(body) for body in bodies), rare)
+            for ordinal, bodies, rare in offered_tools.select_for_session(connection, session_id)
         ]
         engine.added.offered[session_id] = sets
     return sets

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from cockpit.core.text import format_total, pluralize
 from cockpit.loop.reentry.kept_actions import EVIDENCE, MOST_RETURNS
@@ -119,11 +119,12 @@ def event_line(detail: Detail) -> EventLine | None:
         case waves.PacketCompiled() | waves.PacketVerified():
             return _packet(detail)
         case tools.ToolsOffered():
-            names = [each.tool_id.rpartition(":")[2] for each in detail.tools]
+            rare = [] if detail.rare is UNSET else [each.name for each in detail.rare]
+            names = [*rare, *(each.tool_id.rpartition(":")[2] for each in detail.tools)]
             shown = " · ".join(names[:_LISTED_ITEMS]) or "none"
             rest = len(names) - _LISTED_ITEMS
             return EventLine(
-                "◈", f"added tools: {shown}", remark=f"{rest} more" if rest > 0 else ""
+                "◈", f"tools offered: {shown}", remark=f"{rest} more" if rest > 0 else ""
             )
         case waves.FactPinned():
             return EventLine("◆", f"pinned {detail.source_ref}", "dim", _from_wave(detail))
@@ -401,7 +402,7 @@ def _packet(detail: Detail) -> EventLine | None:
         case waves.PacketCompiled():
             dropped = f" · {detail.dropped:,} dropped" if detail.dropped else ""
             text = f"packet {detail.digest[:8]} · {pluralize(detail.facts, 'fact')}{dropped}"
-            remark = f"{detail.token_used:,} of {detail.token_budget:,} tokens"
+            remark = f"{detail.sent:,} of {detail.token_budget:,} tokens"
             return EventLine("◇", text, "dim", remark)
         case waves.PacketVerified(ok=False):
             return EventLine("✗", "the packet does not compile to the same bytes again", "bad")

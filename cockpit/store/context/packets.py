@@ -198,6 +198,11 @@ class Packet:
         return self.rendering.tokens if self.rendering.tokenizer else None
 
     @property
+    def sent(self) -> int:
+        """Tokens of the prompt, without the room for its answer; those counted where it was not measured."""
+        return self.rendered_tokens or self.token_used
+
+    @property
     def facts(self) -> int:
         """How many facts are in it."""
         return sum(len(band.entries) for band in self.bands)

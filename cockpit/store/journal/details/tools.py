@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from cockpit.store.journal.details.detail import Detail, Part
 
 
@@ -12,6 +14,14 @@ class OfferedTool(Part, frozen=True, kw_only=True):
     """``PLACE:NAME``, or ``mcp:SERVER.NAME``."""
     digest: str
     """The digest of the approved version."""
+
+
+class RareTool(Part, frozen=True, kw_only=True):
+    """One of cockpit's own tools that sessions are offered only with a reason."""
+
+    name: str
+    why: str
+    """The reason."""
 
 
 class ToolApproved(Detail, frozen=True, kw_only=True):
@@ -43,10 +53,12 @@ class ToolForgotten(Detail, frozen=True, kw_only=True):
 
 
 class ToolsOffered(Detail, frozen=True, kw_only=True):
-    """From this wave on the session's agent has these tools beside cockpit's own."""
+    """From this wave on the session's agent has these tools beside those that every session has."""
 
     tools: tuple[OfferedTool, ...]
-    """The tools, in the order in which the model gets them."""
+    """Tools that cockpit does not bring, in the order in which the model gets them."""
+    rare: tuple[RareTool, ...] | UnsetType = UNSET
+    """Cockpit's own rare tools; left out where there are none."""
 
 
 class ToolServerStarted(Detail, frozen=True, kw_only=True):

@@ -254,6 +254,12 @@ class PacketCompiled(Detail, frozen=True, kw_only=True):
     epoch: EpochUse | UnsetType = UNSET
     """How it stands in its epoch; left out for a packet that stands alone."""
 
+    @property
+    def sent(self) -> int:
+        """The tokens of the prompt; of a packet that was not rendered those that it uses."""
+        rendered = 0 if isinstance(self.epoch, UnsetType) else self.epoch.rendered_tokens
+        return rendered or self.token_used
+
 
 class PacketVerified(Detail, frozen=True, kw_only=True):
     """A stored packet was compiled again and compared with the stored one."""
