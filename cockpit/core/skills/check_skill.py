@@ -89,7 +89,7 @@ def _find_missing(skill: Skill) -> Sequence[str]:
     words = [word[: word.rfind(")") + 1] for word in skill.body.split()]
     links = [path for word in words for path in _LINK.findall(word) if ":" not in path]
     named = dict.fromkeys([*_FILE.findall(skill.body), *links])
-    made = {path for path in named if _is_made(skill.body, path)}
+    outputs = {path for path in named if _is_made(skill.body, path)}
     texts = []
     root = skill.folder.resolve()
     for path in named:
@@ -99,7 +99,7 @@ def _find_missing(skill: Skill) -> Sequence[str]:
             is_inside = real == root or root in real.parents
             if not is_inside:
                 texts.append(f"{path} leads out of the skill's folder and is never read.")
-            elif path in made and not real.exists():
+            elif path in outputs and not real.exists():
                 continue
             elif not real.exists():
                 texts.append(f"{path} is named and does not exist.")

@@ -132,20 +132,20 @@ def _find_evidence(
     stored: Mapping[int, StoredChunk], terms: Sequence[Term], cosines: Mapping[int, float]
 ) -> dict[int, float]:
     """Return how far each chunk answers the question: what it covers of it, and its vector's cosine."""
+    weights = [term.weight for term in terms]
+    total = sum(weights)
     words = {
-        chunk_id: {term for term in terms if term.stem in present}
+        chunk_id: {at for at, term in enumerate(terms) if term.stem in present}
         for chunk_id, chunk in stored.items()
         for present in [_stem_chunk(f"{chunk.title}\n{chunk.text}\n{chunk.ref}")]
     }
-    of_page: defaultdict[tuple[str, str], set[Term]] = defaultdict(set)
+    of_page: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for chunk_id, chunk in stored.items():
         of_page[chunk.kind, chunk.ref] |= words[chunk_id]
-    total = sum(term.weight for term in terms)
 
-    def share(covered: Iterable[Term]) -> float:
+    def share(covered: Iterable[int]) -> float:
         # In the order of the question: a sum of floats depends on its order.
-        present = set(covered)
-        return sum(term.weight for term in terms if term in present) / total if total else 0.0
+        return sum(weights[at] for at in sorted(covered)) / total if total else 0.0
 
     evidence = {}
     for chunk_id, chunk in stored.items():

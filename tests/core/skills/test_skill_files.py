@@ -151,7 +151,7 @@ def test_a_long_skill_names_the_sections_of_the_rest() -> None:
 @pytest.mark.parametrize(
     ("line", "errors"),
     [
-        ("Save the plan to `docs/plans/plan.md`.", 0),
+        ("Save the plan to `docs/plan.md`.", 0),
         ("Run scripts/make.py to generate docs/report.md.", 1),
         ("python scripts/make.py -o assets/out.png", 1),
         ("├── references/layout.md", 0),
