@@ -144,7 +144,7 @@ KEYS: tuple[Key, ...] = (
         allowed="a whole number from 1 to 20",
         default=3,
         env="COCKPIT_KNOWLEDGE_LIMIT",
-        purpose="Most passages that one search adds to a packet",
+        purpose="Most passages that one search gives",
         project="lower",
     ),
     Key(
@@ -155,7 +155,7 @@ KEYS: tuple[Key, ...] = (
         allowed="a number from 0 to 1",
         default=0.5,
         env="COCKPIT_KNOWLEDGE_THRESHOLD",
-        purpose="Least score of a passage that a search adds to a packet",
+        purpose="Least score of a passage that a search gives",
         project="higher",
     ),
     Key(

@@ -113,10 +113,10 @@ class GetPacket(Struct, frozen=True):
 
 
 class SearchKnowledge(Struct, frozen=True):
-    """Search the project's documents, docstrings, notes, handoffs and skills."""
+    """Search the project's documents, docstrings, notes and handoffs."""
 
     query: str
-    kinds: tuple[Literal["docs", "docstring", "note", "handoff", "skill"], ...] | None = None
+    kinds: tuple[Literal["docs", "docstring", "note", "handoff"], ...] | None = None
     limit: int | None = None
     offset: int = 0
 
@@ -280,7 +280,7 @@ LOOP_TOOLS = (
     LoopTool(
         "search_knowledge",
         "core",
-        "Search the project's documents, docstrings, notes, handoffs and skills. Passages with lines.",
+        "Search the project's documents, docstrings, notes and handoffs. Passages with lines.",
         SearchKnowledge,
         _search_knowledge,
     ),

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from cockpit.access.token_scopes import READ
 from cockpit.core.read_record import describe
+from cockpit.core.secrets import mask
+from cockpit.core.skills.shorten_skill import list_sections, read_section
 from cockpit.mcp.call_dispatcher import Dispatcher, LoopTool, WrongArguments
 from cockpit.mcp.client_connection import ClientConnection
 
@@ -27,9 +29,10 @@ class ListSkills(Struct, frozen=True):
 
 
 class GetSkill(Struct, frozen=True):
-    """Name a skill."""
+    """Name a skill, and a section of it that is to be read."""
 
     name: Annotated[str, describe("from a hook or list_skills")]
+    section: Annotated[str | None, describe("a heading: only that part")] = None
 
 
 async def _list_skills(
@@ -77,10 +80,19 @@ async def _get_skill(
         skill = project_skills.skills.get(arguments.name)
         if skill is None:
             return None
+        text = project_skills.fact(skill.name).full.text
+        if arguments.section is not None:
+            section = read_section(skill, arguments.section)
+            if section is None:
+                names = ", ".join(each.title for each in list_sections(skill)) or "no sections"
+                raise WrongArguments(
+                    f"Skill {skill.name} has no section {arguments.section!r}; it has {names}."
+                )
+            text = mask(section)
         return {
             "name": skill.name,
             "layer": skill.layer,
-            "text": project_skills.fact(skill.name).full.text,
+            "text": text,
             "files": [f"skill:{skill.name}/{path}" for path in skill.files],
         }
 
@@ -103,7 +115,7 @@ SKILL_TOOLS = (
     LoopTool(
         "get_skill",
         "core",
-        "A skill's text. Read its files with request_context.",
+        "A skill's text, or a section of it. Read its files with request_context.",
         GetSkill,
         _get_skill,
     ),

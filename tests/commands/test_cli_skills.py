@@ -97,4 +97,7 @@ def test_check_ends_with_1_on_an_error_alone(loading: Project) -> None:
     (folder / "SKILL.md").write_text(TEA.replace("tea", "long") + "- line\n" * 80)
     assert "warning: The core has 83 lines" in loading.run("skills", "check").stdout
     loading.run("skills", "check", "--strict", expect=1)
-    assert "skill:long/SKILL.md:" in loading.json("skills", "show", "long", "--json")["core"]
+    assert loading.json("skills", "show", "long", "--json")["core"].count("- line") == 80
+    (folder / "SKILL.md").write_text(TEA.replace("tea", "long") + "\n\n- a long line of it\n" * 800)
+    shown = loading.json("skills", "show", "long", "--json")
+    assert shown["shortened"] and "skill:long/SKILL.md:" in shown["core"]

@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 from loop_calc import git
 
+from cockpit.access.confined_paths import Confined
 from cockpit.core.errors import NotFound
 from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.knowledge.gather_knowledge import DECIDER
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
+from cockpit.loop.knowledge.search_for_agent import search_for_agent
 from cockpit.observe.knowledge import embed_text
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
+from cockpit.observe.scope_items import parse_item
+from cockpit.observe.sources.docs import DOCS
 from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
@@ -141,6 +146,40 @@ async def test_a_passage_that_the_user_adds_is_read_by_the_next_wave(documented,
             ).fetchone()
         )
         assert row == ("person", "fetched", 2)
+
+
+async def test_every_face_has_one_threshold_and_skills_are_no_documents(documented, opened):
+    """What answers half of a question is given nowhere, until the user's threshold says so."""
+    skill = documented / ".claude/skills/logo"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: logo\ndescription: Draw.\n---\nThe logo is green.\n"
+    )
+    question, given = "which green has the logo on penguins and walruses", []
+    for threshold in (0.5, 0.1):
+        settings = KnowledgeSettings(threshold=threshold)
+        async with opened(knowledge=settings) as runtime:
+            engine = runtime.engine
+            shown = await (await runtime.knowledge()).search(question)
+            told = await search_for_agent(
+                engine, question, kinds=None, limit=None, actor="agent", session_id=""
+            )
+            ground = ProjectSnapshot(Confined(documented), knowledge=engine.librarian)
+            item = parse_item(f"docs:{question}")
+            try:
+                asked = await DOCS.fetch(item, ground)
+            except SourceFailed as error:
+                asked = []
+                assert "no document of the project answers" in str(error)
+            given.append(
+                (
+                    [passage.ref for passage in shown],
+                    [passage["source"] for passage in told],
+                    [fact.source_ref for fact in asked],
+                )
+            )
+    refs = (["docs/other.md"], ["docs/other.md:1-3"], ["file:docs/other.md:1-3"])
+    assert given == [([], [], []), refs]
 
 
 async def test_a_document_that_gives_orders_changes_nothing(documented, opened, script):

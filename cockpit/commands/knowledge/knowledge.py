@@ -31,7 +31,7 @@ INSTALL = "cockpit doctor --install vector"
     epilog=examples('cockpit knowledge search "how is a release made"', "cockpit knowledge stats"),
 )
 def knowledge() -> None:
-    """Index and search documents, docstrings, notes, handoffs and skills of this project."""
+    """Index and search documents, docstrings, notes and handoffs of this project."""
 
 
 @knowledge.command(
@@ -67,15 +67,13 @@ def index_project(rebuild: bool, watch: bool) -> None:
     "--limit",
     type=click.IntRange(1, 50),
     metavar="N",
-    help="Print at most this many passages. Default: 5.",
-    default=5,
+    help="Print at most this many passages. Default: the setting `knowledge_limit`.",
 )
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
     metavar="SCORE",
-    help="Leave out passages that score less, from 0 to 1. Default: 0.",
-    default=0.0,
+    help="Leave out passages that score less, from 0 to 1. Default: the setting `knowledge_threshold`.",
 )
 @click.option(
     "--kind",
@@ -86,7 +84,11 @@ def index_project(rebuild: bool, watch: bool) -> None:
 )
 @AS_JSON
 def search_project(
-    question: tuple[str, ...], limit: int, threshold: float, kinds: tuple[str, ...], as_json: bool
+    question: tuple[str, ...],
+    limit: int | None,
+    threshold: float | None,
+    kinds: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Print the passages that answer a question.
 
@@ -105,7 +107,8 @@ def search_project(
         show("\n\n".join(_describe(passage) for passage in passages))
     else:
         say(
-            "No passage matches. Try other words, or `cockpit knowledge stats` for what is indexed."
+            "No passage answers this. Try other words, a lower --threshold, or `cockpit knowledge stats`"
+            " for what is indexed."
         )
 
 

@@ -16,7 +16,7 @@ from cockpit.commands.open_project import WrongUse, choose_session, find_project
 from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.project_paths import user_folder
-from cockpit.core.skills.skill import LAYERS, SKILL_FILE, Skill, SkillInvalid, core_of
+from cockpit.core.skills.skill import LAYERS, SKILL_FILE, Skill, SkillInvalid
 from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def list_skills(task: str | None, as_json: bool) -> None:
             (
                 skill.name,
                 f"{skill.layer}, replaces {skill.replaces}" if skill.replaces else skill.layer,
-                f"{skill.lines:,}" + (" cut" if skill.is_cut else ""),
+                f"{skill.lines:,}" + (" shortened" if _is_shortened(skill) else ""),
                 skill.description,
             )
             for skill in loaded.skills.values()
@@ -111,6 +111,7 @@ def show_skill(name: str, task: str | None, as_json: bool) -> None:
 
     That is where it is from, what it is for, and the core that enters a packet.
     """
+    from cockpit.loop.skills.project_skills import shorten_for_packet
     from cockpit.orient.skills.choose_skills import format_score
     from cockpit.orient.skills.rank_skills import rank_skills
 
@@ -121,7 +122,7 @@ def show_skill(name: str, task: str | None, as_json: bool) -> None:
         ranked = {each.name: each for each in rank_skills(project_skills.index, task)}
         match = ranked.get(name)
     if as_json:
-        body = {**_describe(skill), "core": core_of(skill), "files": list(skill.files)}
+        body = {**_describe(skill), "core": shorten_for_packet(skill), "files": list(skill.files)}
         if task is not None:
             body["score"] = match.score if match else 0
             body["words"] = list(match.words) if match else []
@@ -149,7 +150,7 @@ def show_skill(name: str, task: str | None, as_json: bool) -> None:
     if task is not None:
         words = f" ({', '.join(match.words)})" if match and match.words else ""
         show(f"{'score':<14}{format_score(match.score if match else 0)}{words}")
-    show(f"\n{core_of(skill)}")
+    show(f"\n{shorten_for_packet(skill)}")
 
 
 @skills.command(
@@ -238,6 +239,7 @@ def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) 
     """
     from cockpit.core.project.project_trust import trust_file
     from cockpit.core.skills.install_skill import install_skill, read_source
+    from cockpit.loop.skills.project_skills import shorten_for_packet
 
     if os.environ.get("COCKPIT_TOKEN"):
         raise WrongUse(
@@ -251,7 +253,9 @@ def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) 
         for each in installables:
             show(f"{each.skill.name}: {each.skill.description}")
             names = ", ".join(str(file.path) for file in each.files)
-            show(f"  {pluralize(len(each.files), 'file')}: {names}\n\n{core_of(each.skill)}\n")
+            show(
+                f"  {pluralize(len(each.files), 'file')}: {names}\n\n{shorten_for_packet(each.skill)}\n"
+            )
     if not yes:
         if not is_terminal(sys.stdin):
             raise WrongUse("No terminal to confirm on; nothing was written. Pass --yes.")
@@ -329,6 +333,12 @@ def _is_ours(skill: Skill, *, named: bool) -> bool:
     return named or skill.layer == LAYERS[0] or parent == ".cockpit"
 
 
+def _is_shortened(skill: Skill) -> bool:
+    from cockpit.loop.skills.project_skills import shorten_for_packet
+
+    return shorten_for_packet(skill) != skill.body
+
+
 def _describe(skill: Skill) -> dict[str, Any]:
     return {
         "name": skill.name,
@@ -340,7 +350,7 @@ def _describe(skill: Skill) -> dict[str, Any]:
         "examples": list(skill.examples),
         "task_types": list(skill.task_types),
         "lines": skill.lines,
-        "cut": skill.is_cut,
+        "shortened": _is_shortened(skill),
         "digest": skill.digest,
     }
 

@@ -1,4 +1,4 @@
-"""A skill: what its ``SKILL.md`` says, and the part of it that enters a packet.
+"""A skill: what its ``SKILL.md`` says, and how long it should be.
 
 See ``docs/reference/skills.md``.
 """
@@ -6,27 +6,27 @@ See ``docs/reference/skills.md``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from cockpit.core.errors import CockpitError
-from cockpit.core.text import pluralize
 
 LAYERS = ("built-in", "user", "project")
 """Where skills come from; a later layer replaces a former skill of the same name."""
 SKILL_FILE = "SKILL.md"
 CORE_LINES = 50
-"""Lines of a skill that enter a packet; the rest is read on request."""
+"""Lines of a skill that was written for cockpit; further text belongs in its references."""
 CORE_CHARACTERS = 8_000
-"""Characters of a skill that enter a packet, for skills of few and long lines."""
+"""Characters of such a skill, for skills of few and long lines."""
+QUICK_LINES = 20
+"""Lines of its quick reference."""
+QUICK_FILE = "quick-reference.md"
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1_024
 LONGEST_COMPATIBILITY = 500
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_EARLIEST_CUT = 30
-"""A cut is moved up to a paragraph's end, but not above this line."""
 _LISTED_FILES = 12
 
 
@@ -76,42 +76,13 @@ class Skill(Struct, frozen=True):
         return len(self.body.splitlines())
 
     @property
-    def is_cut(self) -> bool:
-        """Whether the body is longer than what enters a packet."""
+    def is_long(self) -> bool:
+        """Whether the body is longer than that of a skill for cockpit should be."""
         return self.lines > CORE_LINES or len(self.body) > CORE_CHARACTERS
 
 
-def core_of(skill: Skill) -> str:
-    """Return the part of the body that enters a packet, with a notice where it is cut."""
-    if not skill.is_cut:
-        return skill.body
-    lines = skill.body.splitlines()
-    end = _find_cut(lines[: CORE_LINES - 1])
-    kept = "\n".join(lines[:end])
-    if len(kept) > CORE_CHARACTERS:
-        kept = kept[:CORE_CHARACTERS]
-        end = kept.count("\n") + 1
-    if sum(line.lstrip().startswith("```") for line in kept.splitlines()) % 2:
-        kept += "\n```"
-    first, last = skill.first_line + end, skill.first_line + len(lines) - 1
-    rest = f"skill:{skill.name}/{SKILL_FILE}:{min(first, last)}-{last}"
-    shown = f"{pluralize(end, 'line')} of {len(lines):,}"
-    return f"{kept}\n[cut by cockpit: {shown}. The rest, on request: {rest}]"
-
-
-def _find_cut(lines: Sequence[str]) -> int:
-    """Return how many lines to keep: up to the last end of a paragraph outside a code block."""
-    is_code, cut = False, 0
-    for number, line in enumerate(lines, 1):
-        if line.lstrip().startswith("```"):
-            is_code = not is_code
-        elif not line.strip() and not is_code and number > _EARLIEST_CUT:
-            cut = number - 1
-    return cut or len(lines)
-
-
-def describe_skill(skill: Skill) -> str:
-    """Return the text of the skill for an agent: what it is, its files, and its core.
+def describe_skill(skill: Skill, core: str) -> str:
+    """Return the text of the skill for an agent: what it is, its files, and its ``core``.
 
     It is always data: nothing in it is a rule of cockpit, whichever layer it comes from.
     """
@@ -131,4 +102,4 @@ def describe_skill(skill: Skill) -> str:
             f"Its files, on request: {shown}{f' and {more} more' if more > 0 else ''}. Scripts run only as"
             " commands that you propose."
         )
-    return "\n".join([*lines, "", core_of(skill)])
+    return "\n".join([*lines, "", core])

@@ -15,7 +15,7 @@ from cockpit.loop.knowledge.librarian import IndexState, Librarian
 from cockpit.loop.phases.propose_context_request import open_gateway, preview_record
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.context_request import ContextRequest as GatewayRequest
-from cockpit.observe.knowledge.passage import KINDS, Passage
+from cockpit.observe.knowledge.passage import Passage
 from cockpit.observe.project_snapshot import SourceFailed
 from cockpit.observe.sources.docs import item_of
 from cockpit.store.db.transaction import Tx
@@ -35,7 +35,7 @@ class KnowledgeService(Struct, frozen=True):
     async def search(self, question: str) -> Sequence[Passage]:
         """Return the passages that answer a question, the best first."""
         librarian = self._librarian()
-        passages = await librarian.find(question, kinds=KINDS, limit=MOST_PASSAGES)
+        passages = await librarian.find(question, limit=MOST_PASSAGES)
         await librarian.follow_in_background()
         return passages
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from cockpit.observe.knowledge.passage import LIMIT, THRESHOLD
+
 ENABLED = True
 """Whether sessions search by themselves. Only tests of other things set it to False."""
 
@@ -16,7 +18,7 @@ class KnowledgeSettings(Struct, frozen=True):
 
     enable_rag: bool = True
     """Whether sessions search when a task asks for knowledge."""
-    limit: int = 3
-    """Passages that one search adds to a packet."""
-    threshold: float = 0.5
+    limit: int = LIMIT
+    """Passages that one search gives."""
+    threshold: float = THRESHOLD
     """The score that a passage needs, from 0 to 1."""

@@ -137,18 +137,26 @@ class Librarian(Struct):
 
     @property
     def limit(self) -> int:
-        """The most passages that a search by itself adds."""
+        """The most passages of a search that asks for no other number."""
         return self.settings.limit
 
     @property
     def threshold(self) -> float:
-        """The score that a passage of a search by itself needs."""
+        """The score that a passage needs, in every search."""
         return self.settings.threshold
 
     async def find(
-        self, query: str, *, kinds: Sequence[str], limit: int, threshold: float = 0.0
+        self,
+        query: str,
+        *,
+        kinds: Sequence[str] = KINDS,
+        limit: int | None = None,
+        threshold: float | None = None,
     ) -> tuple[Passage, ...]:
-        """Bring the index up to date and search it. Raises ``CockpitError``."""
+        """Bring the index up to date and search it: one limit and one threshold, wherever it is asked.
+
+        None: those of the user's settings. Raises ``CockpitError``.
+        """
         await self.refresh()
         try:
             return await self.search(query, kinds=kinds, limit=limit, threshold=threshold)
@@ -162,9 +170,9 @@ class Librarian(Struct):
         self,
         query: str,
         *,
-        kinds: Sequence[str] | None = None,
-        limit: int,
-        threshold: float = 0.0,
+        kinds: Sequence[str] = KINDS,
+        limit: int | None = None,
+        threshold: float | None = None,
     ) -> tuple[Passage, ...]:
         """Search the index as it is."""
 
@@ -173,8 +181,8 @@ class Librarian(Struct):
                 index,
                 query,
                 kinds=kinds,
-                limit=limit,
-                threshold=threshold,
+                limit=self.limit if limit is None else limit,
+                threshold=self.threshold if threshold is None else threshold,
                 nearest=_find_nearest(index),
             )
 
@@ -193,10 +201,7 @@ class Librarian(Struct):
             index = self._open()
             if not indexes and not index.has_vectors(embed_text.MODEL):
                 return {}
-            skills = list(self.read_skills())
-            if self._has_skills != (index, index.revision(), skills):
-                _refresh_skills(index, skills)
-                self._has_skills = (index, index.revision(), skills)
+            self._refresh_routes(index)
             nearest = _find_nearest(index)
             return {} if nearest is None else compare_routes(index, nearest, words)
 
@@ -332,10 +337,8 @@ class Librarian(Struct):
             rest_s = LONG_REST_S if self.is_beside_screen else SHORT_REST_S
             files = index_listed(index, ground, indexed, paths, rest_s=rest_s)
             stored = [] if self.store is None else self.store.read_now(read_notes)
-            skills = list(self.read_skills())
-            kept = refresh_stored(index, STORED_KINDS, [*stored, *describe_skills(skills)])
-            _refresh_routes(index, skills)
-            self._has_skills = (index, index.revision(), skills)
+            kept = refresh_stored(index, STORED_KINDS, stored)
+            self._refresh_routes(index)
             return Refreshed(
                 files.looked_at + kept.looked_at,
                 files.changed + kept.changed,
@@ -390,6 +393,15 @@ class Librarian(Struct):
                 source.backup(copy)
         except sqlite3.Error:
             remove_index(path)  # it is built from the files instead
+
+    def _refresh_routes(self, index: KnowledgeIndex) -> None:
+        """Index the lines of skills that vectors compare; without the extra nothing would read them."""
+        if not embed_text.is_installed():
+            return
+        skills = list(self.read_skills())
+        if self._has_skills != (index, index.revision(), skills):
+            refresh_stored(index, (ROUTE,), describe_routes(skills))
+            self._has_skills = (index, index.revision(), skills)
 
     def _rebuild(self, why: str) -> None:
         self._end_background()
@@ -470,28 +482,6 @@ def read_notes(connection: sqlite3.Connection) -> list[StoredDocument]:
         for note in notes.select(connection, ("kept",), MAX_DOCUMENTS)
     ]
     return [*records, *kept]
-
-
-def describe_skills(skills: Iterable[Skill]) -> list[StoredDocument]:
-    """Return skills as documents."""
-    return [
-        StoredDocument(
-            "skill", f"skill:{skill.name}", skill.name, f"{skill.description}\n\n{skill.body}"
-        )
-        for skill in skills
-        if not skill.only_by_name
-    ]
-
-
-def _refresh_skills(index: KnowledgeIndex, skills: Sequence[Skill]) -> None:
-    refresh_stored(index, ("skill",), describe_skills(skills))
-    _refresh_routes(index, skills)
-
-
-def _refresh_routes(index: KnowledgeIndex, skills: Sequence[Skill]) -> None:
-    """Index the lines that vectors compare; without the extra nothing would read them."""
-    if embed_text.is_installed():
-        refresh_stored(index, (ROUTE,), describe_routes(skills))
 
 
 def _find_nearest(index: KnowledgeIndex) -> NearestChunks | None:

@@ -39,7 +39,7 @@ async def search_for_agent(
             "The user has switched searches off ([knowledge] enable_rag). Ask with request_context and"
             " the item docs:QUERY, which the user decides."
         )
-    passages = await librarian.find(query, kinds=kinds or KINDS, limit=limit or librarian.limit)
+    passages = await librarian.find(query, kinds=kinds or KINDS, limit=limit)
 
     def write(tx: Tx) -> None:
         places = tuple(place_of(passage) for passage in passages)

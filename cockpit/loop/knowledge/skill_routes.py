@@ -36,6 +36,16 @@ _NO_SKILL_LINES = (
     "add, move or hide a field or a button",
     "sort or filter the items of a list",
     "general knowledge, weather, jokes",
+    "which files import or use this module?",
+    "what is in this folder?",
+    "why has this setting this value?",
+    "what does this function do or return?",
+    "where is this value set or defined?",
+    "rename a class, a variable or a heading",
+    "replace a word or a label by another one",
+    "how many files or lines are there?",
+    "show or list some records",
+    "explain what this function does",
 )
 
 

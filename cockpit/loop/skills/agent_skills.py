@@ -13,11 +13,12 @@ from msgspec import Struct
 
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.skills import skill_layers
+from cockpit.core.skills.shorten_skill import ROOM
 from cockpit.loop.skills.session_skills import (
     choose_for,
     list_new,
     read_wishes,
-    record_skill,
+    record_skills,
     refresh_skills,
     select_skills,
     unload_skill,
@@ -71,8 +72,11 @@ async def give_skills(
         if link.skill.name in project_skills.skills and link.skill.name not in change.left
     )
     given |= dict.fromkeys(choice.name for choice in change.new)
+    present = await engine.store.read(lambda c: select_skills(c, session_id))
+    room = ROOM - sum(link.tokens for link in present if link.skill.name not in given)
     texts += [
-        f"[skill:{name}]\n{fence_text(project_skills.fact(name).full.text)}" for name in given
+        f"[skill:{name}]\n{fence_text(project_skills.fact(name, share).full.text)}"
+        for name, share in project_skills.share_room(given, room).items()
     ]
     return "\n\n".join([_HEAD, *texts]) if texts else ""
 
@@ -112,5 +116,9 @@ def _record(tx: Tx, engine: Engine, session_id: str, wave_id: str, change: _Chan
         name = link.skill.name
         if name in change.left:
             unload_skill(tx, wave, link, Removal(name, "user", "you unloaded it"))
-    for choice in change.new:
-        record_skill(tx, engine, wave, choice)
+    present = [
+        link
+        for link in select_skills(tx.connection, session_id)
+        if link.skill.name not in change.left
+    ]
+    record_skills(tx, engine, wave, change.new, present)

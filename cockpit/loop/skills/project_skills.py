@@ -6,12 +6,13 @@ See ``docs/reference/skills.md``, layers.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cockpit.core.project.project_trust import PROJECT_SKILLS, TRUST_FILE
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
+from cockpit.core.skills.shorten_skill import LEAST, ROOM, shorten_skill
 from cockpit.core.skills.skill import Skill, describe_skill
 from cockpit.core.skills.skill_layers import (
     LoadedSkills,
@@ -28,8 +29,8 @@ from cockpit.store.context.facts import Fact, Level
 SOURCE = "skill"
 BAND = "capabilities"
 _UTILITY = 900_000
-_LONGEST_PURPOSE = 120
-"""Characters of a description in the line that names a skill."""
+_FENCE_TOKENS = 40
+"""Tokens that a prompt puts round a skill."""
 _MOST_KEPT = 16
 """Texts whose nearness to skills is kept: those of the sessions that run now."""
 
@@ -43,7 +44,7 @@ class ProjectSkills:
         self._stamp: object = None
         self._loaded = LoadedSkills({})
         self._index: SkillIndex | None = None
-        self._facts: dict[str, tuple[Skill, Fact]] = {}
+        self._facts: dict[tuple[str, int], Fact] = {}
         self._nearness: dict[str, Mapping[str, float]] = {}
 
     def refresh(self) -> LoadedSkills:
@@ -51,6 +52,7 @@ class ProjectSkills:
         stamp = (stamp_places(self._places), _stamp_file(self._trust_file))
         if stamp != self._stamp:
             self._loaded, self._index = load_skills(self._places), None
+            self._facts.clear()
             self._stamp = stamp
         return self._loaded
 
@@ -94,13 +96,26 @@ class ProjectSkills:
         """Return the folder of each skill by name, for the gateway."""
         return {name: skill.folder for name, skill in self.skills.items()}
 
-    def fact(self, name: str) -> Fact:
-        """Return the skill as a fact of a session, its secrets masked. Raises ``KeyError``."""
-        skill = self.skills[name]
-        kept = self._facts.get(name)
-        if kept is None or kept[0] != skill:
-            kept = self._facts[name] = (skill, make_skill_fact(skill))
-        return kept[1]
+    def fact(self, name: str, room: int = ROOM) -> Fact:
+        """Return the skill as a fact of a session that has ``room`` tokens for it, its secrets masked.
+
+        Raises ``KeyError``.
+        """
+        if (name, room) not in self._facts:
+            fits = room < ROOM and self.fact(name).cost.full <= room
+            self._facts[name, room] = (
+                self.fact(name) if fits else make_skill_fact(self.skills[name], room)
+            )
+        return self._facts[name, room]
+
+    def share_room(self, names: Iterable[str], room: int) -> dict[str, int]:
+        """Return how many of ``room`` tokens each skill may take: the shorter ones leave theirs to others."""
+        shares: dict[str, int] = {}
+        ordered = sorted(dict.fromkeys(names), key=lambda name: (self.fact(name).cost.full, name))
+        for at, name in enumerate(ordered):
+            shares[name] = min(ROOM, max(room // (len(ordered) - at), LEAST))
+            room -= self.fact(name, shares[name]).cost.full
+        return shares
 
 
 def open_project_skills(
@@ -115,9 +130,15 @@ def open_project_skills(
     return ProjectSkills(places, place.state / TRUST_FILE)
 
 
-def make_skill_fact(skill: Skill) -> Fact:
+def shorten_for_packet(skill: Skill, room: int = ROOM) -> str:
+    """Return what enters a packet that has ``room`` tokens for the skill: its body, or start and outline."""
+    around = count_tokens(describe_skill(skill, "")) + _FENCE_TOKENS
+    return shorten_skill(skill, max(room - around, 0), count_tokens)
+
+
+def make_skill_fact(skill: Skill, room: int = ROOM) -> Fact:
     """Return a skill's core as a fact of the capabilities band, fenced where it is rendered."""
-    text = mask(describe_skill(skill))
+    text = mask(describe_skill(skill, shorten_for_packet(skill, room)))
     brief = mask(" ".join(f"skill {skill.name}: {skill.description}".split()))[:200]
     headings = [line for line in text.splitlines() if line.startswith("#")]
     outline = "\n".join([brief, *headings])

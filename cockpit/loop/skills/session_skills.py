@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.skills import skill_layers
+from cockpit.core.skills.shorten_skill import ROOM
 from cockpit.loop.intake.task_words import read_task_words
 from cockpit.loop.skills.project_skills import SOURCE, ProjectSkills
 from cockpit.loop.wave_context import Engine, WaveContext
@@ -50,7 +51,9 @@ class SkillLink(Struct, frozen=True):
     """A skill that is loaded, as the session's facts have it."""
 
     skill: LoadedSkill
-    fact_id: str
+    digest: str
+    """The SHA-256 of the ``SKILL.md`` that it was loaded with."""
+    tokens: int
 
 
 async def refresh_skills(engine: Engine) -> None:
@@ -97,23 +100,24 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
             removal = next(each for each in removals if each.name == link.skill.name)
             unload_skill(tx, context.wave, link, removal)
     stays = [link for link in present if link.skill.name not in gone]
-    for choice in list_new(project_skills, chosen, stays):
-        record_skill(tx, context.engine, context.wave, choice)
+    record_skills(tx, context.engine, context.wave, list_new(project_skills, chosen, stays), stays)
     name_skill(tx, context.engine, context.wave, chosen, stays)
 
 
 def select_skills(connection: sqlite3.Connection, session_id: str) -> list[SkillLink]:
     """Read the skills that the session has loaded, by name."""
     rows = connection.execute(
-        "SELECT substr(dedupe_key, 7), job, ordinal, fact_id FROM session_facts WHERE session_id=?"
-        " AND dedupe_key <> '' AND dedupe_key > 'skill:' AND dedupe_key < 'skill;'"
-        " AND superseded_at IS NULL"
-        " AND source_type=? ORDER BY dedupe_key",
+        "SELECT substr(s.dedupe_key, 7), s.job, s.ordinal, s.cost_full,"
+        " json_extract(o.provenance_json, '$.sha256')"
+        " FROM session_facts AS s LEFT JOIN observed_facts AS o USING(fact_id) WHERE s.session_id=?"
+        " AND s.dedupe_key <> '' AND s.dedupe_key > 'skill:' AND s.dedupe_key < 'skill;'"
+        " AND s.superseded_at IS NULL"
+        " AND s.source_type=? ORDER BY s.dedupe_key",
         (session_id, SOURCE),
     )
     return [
-        SkillLink(LoadedSkill(name, _read_how(job), ordinal), fact_id)
-        for name, job, ordinal, fact_id in rows
+        SkillLink(LoadedSkill(name, _read_how(job), ordinal), str(digest or ""), tokens)
+        for name, job, ordinal, tokens, digest in rows
     ]
 
 
@@ -322,14 +326,29 @@ def list_new(
     changed = [
         Choice(name, link.skill.how, "its text changed")
         for name, link in there.items()
-        if link.skill.how != ASKED and project_skills.fact(name).fact_id != link.fact_id
+        if link.skill.how != ASKED and project_skills.skills[name].digest != link.digest
     ]
     return [*new, *changed]
 
 
-def record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice) -> None:
-    """Load a skill in the session of ``wave``; it supersedes the text that it had there."""
-    skill, fact = engine.skills.skills[choice.name], engine.skills.fact(choice.name)
+def record_skills(
+    tx: Tx,
+    engine: Engine,
+    wave: waves.Wave,
+    choices: Sequence[Choice],
+    present: Sequence[SkillLink],
+) -> None:
+    """Load skills in the session of ``wave``, each whole where it fits beside those that are ``present``."""
+    names = [choice.name for choice in choices]
+    room = ROOM - sum(link.tokens for link in present if link.skill.name not in names)
+    rooms = engine.skills.share_room(names, room)
+    for choice in choices:
+        _record_skill(tx, engine, wave, choice, rooms[choice.name])
+
+
+def _record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice, room: int) -> None:
+    """Load a skill; it supersedes the text that it had in the session."""
+    skill, fact = engine.skills.skills[choice.name], engine.skills.fact(choice.name, room)
     facts.record(
         tx,
         session_id=wave.session_id,
@@ -390,9 +409,9 @@ def _journal(tx: Tx, wave: waves.Wave, detail: SkillLoaded | SkillNamed | SkillU
 def unload_skill(tx: Tx, wave: waves.Wave, link: SkillLink, removal: Removal) -> None:
     """Take a loaded skill out of the session of ``wave``, and say why."""
     tx.execute(
-        "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND fact_id=?"
-        " AND superseded_at IS NULL",
-        (wave.ordinal, wave.session_id, link.fact_id),
+        "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND dedupe_key <> ''"
+        " AND dedupe_key=? AND superseded_at IS NULL",
+        (wave.ordinal, wave.session_id, f"{_JOB}{link.skill.name}"),
     )
     _journal(
         tx,

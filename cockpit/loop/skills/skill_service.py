@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from cockpit.core.skills.skill import Skill, core_of
-from cockpit.loop.skills.project_skills import ProjectSkills
+from cockpit.core.skills.skill import Skill
+from cockpit.loop.skills.project_skills import ProjectSkills, shorten_for_packet
 from cockpit.loop.skills.session_skills import (
     ASKED,
     ASKED_WHY,
@@ -91,7 +91,7 @@ class SkillService:
             skill.replaces,
             str(skill.folder),
             skill.files,
-            core_of(skill),
+            shorten_for_packet(skill),
         )
 
 

@@ -22,7 +22,7 @@ from cockpit.core.secrets import mask, mask_key_blocks
 from cockpit.observe.knowledge.chunk_document import chunk_document
 from cockpit.observe.knowledge.passage import KINDS, ROUTE, Chunk
 
-VERSION = 1
+VERSION = 2
 """The version of the file's tables and of how documents are cut; another one is rebuilt."""
 MAX_DOCUMENT_CHARS = 1_000_000
 """Characters of a document; the rest of a longer one is left out."""

@@ -10,12 +10,16 @@ from typing import Protocol
 
 from msgspec import Struct
 
-KINDS = ("docs", "docstring", "note", "handoff", "skill")
-"""The kinds of documents: files of prose, doc comments of code, and what the store and skills say."""
+KINDS = ("docs", "docstring", "note", "handoff")
+"""The kinds of documents: files of prose, doc comments of code, and what the store says."""
 FILE_KINDS = ("docs", "docstring")
 """Kinds whose ``ref`` is a path within the project."""
 ROUTE = "route"
 """Lines that vectors compare with a task, each a chunk: a kind that no search finds."""
+LIMIT = 3
+"""Passages of one search, where nothing else is asked for."""
+THRESHOLD = 0.5
+"""The score that a passage of any search needs, where nothing else is asked for."""
 
 
 class Passage(Struct, frozen=True):
@@ -24,7 +28,7 @@ class Passage(Struct, frozen=True):
     kind: str
     """One of :data:`KINDS`."""
     ref: str
-    """A path within the project, or a name such as ``note:ID``, ``handoff:T-4`` or ``skill:NAME``."""
+    """A path within the project, or a name such as ``note:ID`` or ``handoff:T-4``."""
     start: int
     """The first line, from 1."""
     end: int
@@ -52,9 +56,17 @@ class KnowledgeSearch(Protocol):
     """Searches the index of a project, brought up to date before."""
 
     async def find(
-        self, query: str, *, kinds: Sequence[str], limit: int, threshold: float = 0.0
+        self,
+        query: str,
+        *,
+        kinds: Sequence[str] = KINDS,
+        limit: int | None = None,
+        threshold: float | None = None,
     ) -> tuple[Passage, ...]:
-        """Return passages, the best first. Raises ``CockpitError``."""
+        """Return passages, the best first; None: as many and as good as the user's settings say.
+
+        Raises ``CockpitError``.
+        """
         ...
 
     @property

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.secret_files import is_sensitive
+from cockpit.core.project.project_trust import PROJECT_SKILLS
 from cockpit.observe.knowledge.chunk_document import kind_of_file
 from cockpit.observe.knowledge.index_store import (
     KnowledgeIndex,
@@ -42,7 +43,7 @@ _FRESH_NS = 100_000_000
 
 
 class StoredDocument(Struct, frozen=True):
-    """A document that is not a file: a note, a handoff or a skill."""
+    """A document that is not a file: a note, a handoff, or the lines of a skill."""
 
     kind: str
     ref: str
@@ -69,8 +70,9 @@ async def list_documents(ground: ProjectSnapshot) -> list[str]:
 
 
 def is_document(path: str) -> bool:
-    """Whether a file of this name is indexed."""
-    return kind_of_file(path) is not None and not is_sensitive(path)
+    """Whether a file of this name is indexed. Skills are not: a session gets those that its task needs."""
+    is_of_skill = any(path.startswith(f"{folder}/") for folder in PROJECT_SKILLS)
+    return kind_of_file(path) is not None and not is_of_skill and not is_sensitive(path)
 
 
 async def refresh_files(

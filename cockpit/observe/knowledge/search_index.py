@@ -1,7 +1,8 @@
 """Search the knowledge index: keywords and vectors, joined by their ranks, each passage with a score.
 
-Keyword search (FTS5, BM25) and vector search each rank chunks; reciprocal rank fusion joins the ranks. Equal
-inputs give equal results: ties go by kind, name and line. See ``docs/reference/knowledge.md``, search.
+Keyword search (FTS5, BM25) and vector search each rank chunks; reciprocal rank fusion joins the ranks. How
+far the best chunks cover the question, and where a chunk ranks behind them, is its score. Equal inputs give
+equal results: ties go by kind, name and line. See ``docs/reference/knowledge.md``, search.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from cockpit.core.test_files import is_test
 from cockpit.observe.knowledge.index_store import IndexUnusable, KnowledgeIndex, StoredChunk
-from cockpit.observe.knowledge.passage import KINDS, Passage
+from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
 from cockpit.observe.knowledge.query_terms import Term, read_terms, split_words, stem_words
 
 VectorSearch = Callable[
@@ -34,7 +36,15 @@ REF_WEIGHT = 0.5
 """How much a word counts in the path."""
 KEYWORD_RANKS, VECTOR_RANKS = 2.0, 1.0
 """The weights of the two ranks."""
-RANK_SMOOTHING = 60
+RANK_SMOOTHING = 20
+JUDGED = 3
+"""Chunks, the first by rank, that say how far the question is answered."""
+PAGE_SHARE = 0.4
+"""How much of a chunk's cover is that of its whole document: a page on the subject has all its words."""
+BOTH_SHARE = 0.62
+"""What the sum of cover and cosine counts: each alone says less."""
+OTHERS_SHARE = 0.9
+"""The score of docstrings, notes and handoffs beside that of documentation."""
 
 
 def search_passages(
@@ -64,8 +74,11 @@ def search_passages(
     by_vectors = sorted(cosines, key=lambda chunk: (-round(cosines[chunk] * 1e6), chunk))
     fused = _join_ranks(by_words, by_vectors)
     stored = index.load_chunks(sorted(fused, key=lambda chunk: (-fused[chunk], chunk))[:SCORED])
-    scores = _score(stored, terms, cosines)
-    ranked = sorted(stored.values(), key=lambda chunk: (-fused[chunk.chunk_id], *_place_of(chunk)))
+    scores = _score(stored, fused, _find_evidence(stored, terms, cosines), threshold)
+    ranked = sorted(
+        stored.values(),
+        key=lambda chunk: (-scores[chunk.chunk_id], _is_of_tests(chunk), *_place_of(chunk)),
+    )
     good = [chunk for chunk in ranked if scores[chunk.chunk_id] >= threshold]
     return tuple(_passage(chunk, scores[chunk.chunk_id]) for chunk in _spread(good, limit))
 
@@ -115,32 +128,71 @@ def _join_ranks(by_words: Sequence[int], by_vectors: Sequence[int]) -> dict[int,
     return fused
 
 
-def _score(
+def _find_evidence(
     stored: Mapping[int, StoredChunk], terms: Sequence[Term], cosines: Mapping[int, float]
 ) -> dict[int, float]:
-    """Return the score of each chunk from the share of the question that it covers and its vector."""
-    chunks = list(stored.values())
-    total = sum(term.weight for term in terms)
-    scores = {}
-    for chunk in chunks:
-        present = _stem_chunk(f"{chunk.title}\n{chunk.text}\n{chunk.ref}")
-        covered = sum(term.weight for term in terms if term.stem in present)
-        share = covered / total if total else 0.0
-        scores[chunk.chunk_id] = calibrate(share, cosines.get(chunk.chunk_id))
+    """Return how far each chunk answers the question: what it covers of it, and its vector's cosine."""
+    weights = [term.weight for term in terms]
+    total = sum(weights)
+    words = {
+        chunk_id: {at for at, term in enumerate(terms) if term.stem in present}
+        for chunk_id, chunk in stored.items()
+        for present in [_stem_chunk(f"{chunk.title}\n{chunk.text}\n{chunk.ref}")]
+    }
+    of_page: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for chunk_id, chunk in stored.items():
+        of_page[chunk.kind, chunk.ref] |= words[chunk_id]
+
+    def share(covered: Iterable[int]) -> float:
+        # In the order of the question: a sum of floats depends on its order.
+        return sum(weights[at] for at in sorted(covered)) / total if total else 0.0
+
+    evidence = {}
+    for chunk_id, chunk in stored.items():
+        cover = (1 - PAGE_SHARE) * share(words[chunk_id])
+        cover += PAGE_SHARE * share(of_page[chunk.kind, chunk.ref])
+        cosine = cosines.get(chunk_id, 0.0)
+        evidence[chunk_id] = min(1.0, max(cover, cosine, BOTH_SHARE * (cover + cosine)))
+    return evidence
+
+
+def _score(
+    stored: Mapping[int, StoredChunk],
+    fused: Mapping[int, int],
+    evidence: Mapping[int, float],
+    threshold: float,
+) -> dict[int, float]:
+    """Return the score of each chunk: the evidence of the first of its sort, the less the further behind.
+
+    What is in tests ranks behind all else that reaches the threshold.
+    """
+    sorts: dict[str, list[StoredChunk]] = {"docs": [], "others": [], "tests": []}
+    for chunk in sorted(
+        stored.values(), key=lambda each: (-fused[each.chunk_id], *_place_of(each))
+    ):
+        name = "docs" if chunk.kind == "docs" else "others"
+        sorts["tests" if _is_of_tests(chunk) else name].append(chunk)
+    scores: dict[int, float] = {}
+    for name, chunks in sorts.items():
+        most = 1.0 if name == "docs" else OTHERS_SHARE
+        answered = most * max((evidence[each.chunk_id] for each in chunks[:JUDGED]), default=0.0)
+        if name == "tests":
+            good = [score for score in scores.values() if score >= threshold]
+            answered = min([answered, *good])
+        for chunk in chunks:
+            behind = fused[chunk.chunk_id] / fused[chunks[0].chunk_id]
+            scores[chunk.chunk_id] = round(answered * behind, 4)
     return scores
+
+
+def _is_of_tests(chunk: StoredChunk) -> bool:
+    return chunk.kind in FILE_KINDS and is_test(chunk.ref)
 
 
 @lru_cache(maxsize=256)
 def _stem_chunk(text: str) -> frozenset[str]:
     """Return the stems of a chunk; the searches of a chain's tasks find the same ones."""
     return frozenset(stem_words(sorted(set(split_words(text)))))
-
-
-def calibrate(share: float, cosine: float | None) -> float:
-    """Return a chunk's score from the share of the question that it covers, and its vector's cosine."""
-    if cosine is None:
-        return round(share, 4)
-    return round(max(share, cosine), 4)
 
 
 def _spread(ranked: Iterable[StoredChunk], limit: int) -> list[StoredChunk]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
-from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
+from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, LIMIT, THRESHOLD, Passage
 from cockpit.observe.knowledge.search_snapshot import find_in_snapshot
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.preview_cost import Preview, preview_facts
@@ -19,8 +19,6 @@ from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import Fact
 
-MAX_PASSAGES = 5
-"""Passages of one query."""
 _OUTLINE_LINES = 8
 
 
@@ -30,8 +28,6 @@ class KnowledgeSource(Struct, frozen=True):
     kinds: Sequence[str]
     what: str
     """The documents, for the message that nothing matches."""
-    is_automatic: bool = False
-    """Whether the user's limit and threshold apply, as to what cockpit searches by itself."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
         """By searching."""
@@ -45,22 +41,17 @@ class KnowledgeSource(Struct, frozen=True):
         return _make_facts(item, await self._find(item, ground), ground)
 
     async def _find(self, item: ScopeItem, ground: ProjectSnapshot) -> tuple[Passage, ...]:
-        limit, threshold = MAX_PASSAGES, 0.0
         knowledge = ground.knowledge
-        if self.is_automatic and knowledge is not None:
-            limit, threshold = knowledge.limit, knowledge.threshold
-        passages: tuple[Passage, ...] = ()
         if ground.rev is None and knowledge is not None:
-            passages = await knowledge.find(
-                item.ref, kinds=self.kinds, limit=limit, threshold=threshold
-            )
+            passages = await knowledge.find(item.ref, kinds=self.kinds)
         else:
             # The index is of the files on disk: what a revision says is read from it.
+            limit, threshold = LIMIT, THRESHOLD
+            passages = ()
+            others = tuple(kind for kind in self.kinds if kind not in FILE_KINDS)
             if knowledge is not None:
-                others = tuple(kind for kind in self.kinds if kind not in FILE_KINDS)
-                passages = await knowledge.find(
-                    item.ref, kinds=others, limit=limit, threshold=threshold
-                )
+                limit, threshold = knowledge.limit, knowledge.threshold
+                passages = await knowledge.find(item.ref, kinds=others)
             files = tuple(kind for kind in self.kinds if kind in FILE_KINDS)
             if files:
                 passages += await find_in_snapshot(
@@ -81,9 +72,9 @@ class StoredNotes(KnowledgeSource, frozen=True):
         return await KnowledgeSource._find(self, item, ground)
 
 
-DOCS = KnowledgeSource(FILE_KINDS, "no document of the project mentions")
+DOCS = KnowledgeSource(FILE_KINDS, "no document of the project answers")
 NOTES = StoredNotes(("note", "handoff"), "no note, handoff or work in progress says anything about")
-KNOWLEDGE = KnowledgeSource(KINDS, "nothing in the knowledge index answers", is_automatic=True)
+KNOWLEDGE = KnowledgeSource(KINDS, "nothing in the knowledge index answers")
 
 
 def place_of(passage: Passage) -> str:
@@ -123,5 +114,5 @@ def make_passage_fact(passage: Passage, ground: ProjectSnapshot, *, level: str =
             "sha256": text_digest(passage.text),
         },
         key=f"{passage.ref}:{passage.start}-{passage.end}",
-        source_type="docs" if is_file or passage.kind == "skill" else "note",
+        source_type="docs" if is_file else "note",
     )

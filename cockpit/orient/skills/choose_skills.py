@@ -30,10 +30,12 @@ LEAST_SCORE = 2_800
 """A skill with a lower score by words says nothing about the task."""
 SURE_SCORE = 4_800
 """From this score by words on, the best skill is loaded in full."""
-VECTOR_LEAST = -2_000
-VECTOR_SURE = 5_000
+ASKED_SCORE = 5_400
+"""The same for a question about a fact: what it names is not what is to be done."""
+VECTOR_LEAST = -4_000
+VECTOR_SURE = 2_000
 """The same where vectors add to the score."""
-NO_SKILL_WEIGHT = 20_000
+NO_SKILL_WEIGHT = 30_000
 """How much a task's nearness to tasks that need no skill, from 0 to 1, adds to what vectors have to reach."""
 LEAST_SHARE = 70
 """Percent of the score of a better skill, which the user mentioned or refused, that a further one needs."""
@@ -58,7 +60,7 @@ class Choice(Struct, frozen=True):
     score: int = 0
     """In thousandths; 0 for a skill that was not ranked."""
     is_named: bool = False
-    """Whether the packet only names it, in one line, for the agent to ask for."""
+    """Whether it is not loaded: the user sees that it may fit, and the agent is not told."""
 
 
 class Mentions(Struct, frozen=True):
@@ -80,6 +82,7 @@ class Scope(Struct, frozen=True):
         return all(_matches(name, patterns) for patterns in self.patterns)
 
 
+_FACT = re.compile(r"\s*(?:where|which|what|who|how\s+many|show|list)\b", re.IGNORECASE)
 _NEVER = re.compile(r"\b(?:don'?t|do not|never|without|avoid|neither|nor)\b", re.IGNORECASE)
 _CLAUSES = re.compile(
     r"[.;:!?]\s|\n|,?\s(?:and\s)?(?:then|afterwards|finally|also)\s", re.IGNORECASE
@@ -170,7 +173,7 @@ def choose_skills(
     chosen = [Choice(name, "mention", "you mentioned it") for name in wanted]
     taken = {choice.name for choice in chosen} | mentions.refused | {*never, *unloaded}
     ranked = {each.name: each for each in rank_skills(index, words, vectors)}
-    bars = _find_bars(vectors or {})
+    bars = _find_bars(words, vectors or {})
     fitting: list[Choice] = []
     for name, skill in skills.items():
         if name in taken or skill.only_by_name or not scope.allows(name):
@@ -206,10 +209,11 @@ class _Bars(Struct, frozen=True):
     """Percent of the best score that a skill needs to be named."""
 
 
-def _find_bars(vectors: Mapping[str, float]) -> _Bars:
+def _find_bars(words: str, vectors: Mapping[str, float]) -> _Bars:
     """Return the bars for a task: the higher, the nearer it is to those that need no skill."""
     if not vectors:
-        return _Bars(LEAST_SCORE, SURE_SCORE, NAMED_SHARE)
+        sure = ASKED_SCORE if _FACT.match(words) else SURE_SCORE
+        return _Bars(LEAST_SCORE, sure, NAMED_SHARE)
     more = round(NO_SKILL_WEIGHT * max(0.0, vectors.get(NO_SKILL, 0.0)))
     return _Bars(VECTOR_LEAST + more, VECTOR_SURE + more, VECTOR_NAMED_SHARE)
 

@@ -17,7 +17,8 @@ from cockpit.core.project_paths import locate_project
 from cockpit.core.skills.check_skill import check_skill
 from cockpit.core.skills.install_skill import MOST_BYTES, install_skill, read_source
 from cockpit.core.skills.read_skill import read_skill
-from cockpit.core.skills.skill import CORE_CHARACTERS, CORE_LINES, Skill, SkillInvalid, core_of
+from cockpit.core.skills.shorten_skill import read_section, shorten_skill
+from cockpit.core.skills.skill import Skill, SkillInvalid
 from cockpit.core.skills.skill_layers import (
     SkillPlace,
     list_places,
@@ -25,6 +26,8 @@ from cockpit.core.skills.skill_layers import (
     read_folder,
     stamp_places,
 )
+
+SHIPPED = Path(__file__).resolve().parents[3] / "cockpit" / "data" / "skills"
 
 
 def parse(text: str, name: str = "tea") -> Skill:
@@ -107,28 +110,68 @@ def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
         assert skill.name and "\x1b" not in skill.description + skill.body
 
 
+def count(text: str) -> int:
+    """Count words as tokens."""
+    return len(text.split())
+
+
 @pytest.mark.search
 @settings(max_examples=examples(25))
-@given(st.lists(st.text(max_size=30), max_size=120))
-def test_a_core_is_never_longer_than_the_limit(lines: list[str]) -> None:
-    body = "\n".join("".join(c for c in line if c.isprintable()) for line in lines)
-    skill = parse("---\nname: tea\ndescription: d\n---\n" + body)
-    core = core_of(skill)
-    # The notice, and the fence that a cut block may need.
-    assert len(core.splitlines()) <= CORE_LINES + 1
-    assert len(core) <= CORE_CHARACTERS + 300
-    if skill.is_cut:
-        assert "skill:tea/SKILL.md:" in core
-    else:
-        assert core == skill.body
+@given(
+    st.lists(
+        st.sampled_from(["", "a b c", "# T", "## U v", "```", "~~~", "- x " * 9]), max_size=150
+    ),
+    st.integers(0, 300),
+)
+def test_a_long_skill_is_its_start_and_an_outline(lines: list[str], tokens: int) -> None:
+    skill = parse("---\nname: tea\ndescription: d\n---\nB\n" + "\n".join(lines))
+    text = shorten_skill(skill, tokens, count)
+    if count(skill.body) <= tokens:
+        assert text == skill.body
+        return
+    start, _, rest = text.partition("[shortened by cockpit: ")
+    assert skill.body.startswith(start.rstrip("\n"))
+    assert count(text) <= max(tokens, 20)
+    last = skill.first_line + len(skill.body.splitlines()) - 1
+    assert f"-{last}" in rest, "everything that is not there can be asked for"
 
 
-def test_a_cut_is_between_paragraphs_and_names_the_rest() -> None:
-    body = "\n".join(f"line {n}" if n % 5 else "" for n in range(1, 201))
-    core = core_of(parse("---\nname: tea\ndescription: d\n---\n" + body))
-    assert core.splitlines()[-2] == "line 44"
-    assert "44 lines of 199" in core
-    assert "skill:tea/SKILL.md:49-203" in core
+def test_a_long_skill_names_the_sections_of_the_rest() -> None:
+    parts = [f"## Part {n}\n\n" + "word " * 40 + "\n\n```\n# no heading\n\n```\n" for n in range(9)]
+    skill = parse("---\nname: tea\ndescription: d\n---\n# Tea\n\nHot.\n\n" + "\n".join(parts))
+    text = shorten_skill(skill, 200, count)
+    assert text.startswith("# Tea\n\nHot.\n\n## Part 0\n")
+    assert "## Part 8: skill:tea/SKILL.md:81-88" in text and "no heading:" not in text
+    shown = skill.body.splitlines()[81 - skill.first_line]
+    assert shown == "## Part 8" == (read_section(skill, "part  8") or "").splitlines()[0]
+    assert read_section(skill, "Part 9") is None
+    assert shorten_skill(skill, 9_999, count) == skill.body
+
+
+@pytest.mark.parametrize(
+    ("line", "errors"),
+    [
+        ("Save the plan to `docs/plan.md`.", 0),
+        ("Run scripts/make.py to generate docs/report.md.", 1),
+        ("python scripts/make.py -o assets/out.png", 1),
+        ("├── references/layout.md", 0),
+        ("Write docs/plans/YYYY-<topic>.md.", 0),
+        ("Before you write, read references/style.md.", 1),
+        ("Create references/own.md. Later, read references/own.md.", 0),
+    ],
+)
+def test_a_file_that_the_skill_makes_is_not_missed(line: str, errors: int) -> None:
+    skill = parse(
+        f"---\nname: tea\ndescription: Brew tea. Use it when guests come to us.\n---\n{line}\n"
+    )
+    findings = check_skill(skill, is_ours=True)
+    assert sum(finding.is_error for finding in findings) == errors, findings
+
+
+def test_the_skills_that_ship_are_short() -> None:
+    skills = load_skills([SkillPlace("built-in", SHIPPED)]).skills.values()
+    assert len(skills) == 7
+    assert [check_skill(skill, is_ours=True) for skill in skills] == [()] * 7
 
 
 def test_a_later_layer_replaces_a_former_and_says_so(tmp_path: Path) -> None:

@@ -19,13 +19,14 @@ from cockpit.core.project import project_trust
 from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
 from cockpit.core.skills.read_skill import read_skill
+from cockpit.core.skills.shorten_skill import ROOM
 from cockpit.loop.intake.assign_role import Assignment, assign
 from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.knowledge.librarian import index_path
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.session_state.state_overview import read_state_overview
-from cockpit.loop.skills.session_skills import want_skill
+from cockpit.loop.skills.session_skills import select_skills, want_skill
 from cockpit.observe.knowledge import embed_text
 from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.sessions import proposals
@@ -167,6 +168,25 @@ async def test_a_skill_that_is_not_sure_costs_nothing_and_the_agent_may_ask_for_
         last = max(at for *_, at in events(runtime))
         for wave in range(1, last + 1):
             assert verify_packet(runtime.store, f"{session}-w{wave}").ok
+
+
+async def test_long_skills_share_a_room(tmp_path):
+    folder = tmp_path / "home" / ".claude" / "skills"
+    for name, steps in (("brew", 8), ("bake", 30), ("broil", 30)):
+        (folder / name).mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: Use it to {name}.\n---\n# {name}\n\n"
+        parts = (f"## Step {n}\n\n{'Heat it and wait. ' * 25}\n" for n in range(steps))
+        (folder / name / "SKILL.md").write_text(text + "\n".join(parts))
+    async with runtime_on(tmp_path) as runtime:
+        session = await run(runtime, "$brew $bake and $broil it", script(tmp_path, WAIT))
+        prompt, _ = await runtime.rendered_prompt(f"{session}-w1")
+        text = "\n".join(message.text for message in prompt.messages)
+        assert text.count("## Step 7\n") == 3 and "skill:brew/SKILL.md:" not in text
+        assert "## Step 29: skill:bake/SKILL.md:" in text
+        assert "## Step 29: skill:broil/SKILL.md:" in text
+        links = runtime.store.read_now(lambda c: select_skills(c, session))
+        assert 3_000 < sum(link.tokens for link in links) <= ROOM
+        assert verify_packet(runtime.store, f"{session}-w1").ok
 
 
 async def test_unused_skills_go_and_the_prompt_before_stays(tmp_path):

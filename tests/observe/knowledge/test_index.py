@@ -60,6 +60,21 @@ def test_kinds_limit_and_threshold(index: KnowledgeIndex) -> None:
     assert search_passages(index, "payments on mars orbit", limit=9, threshold=0.5) == ()
 
 
+def test_what_tests_say_ranks_behind_and_scores_only_fall(index: KnowledgeIndex) -> None:
+    question = "are payments retried with backoff on refunds"
+    said = f'"""Check that {question}."""\n'
+    index.put_document("docstring", "tests/test_pay.py", "", said)
+    (alone,) = search_passages(index, question, threshold=0.5)
+    assert alone.ref == "tests/test_pay.py", "where nothing else answers, it does"
+    index.put_document("docstring", "pay.py", "", said.replace("Check", "Say"))
+    index.put_document("docs", "docs/pay.md", "", PAY)
+    passages = search_passages(index, question, limit=9, threshold=0.5)
+    assert [passage.ref for passage in passages][-1] == "tests/test_pay.py"
+    assert {passage.ref for passage in passages} == {"docs/pay.md", "pay.py", "tests/test_pay.py"}
+    scores = [passage.score for passage in passages]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_secrets_are_masked_before_they_are_stored(tmp_path: Path) -> None:
     path = tmp_path / "knowledge.db"
     index = KnowledgeIndex.open(path)

@@ -60,6 +60,15 @@ def test_labelled_prompts_keep_the_bars_by_words_alone(file: str) -> None:
     assert sum(not names(text) for text in none) >= 0.9 * len(none)
 
 
+def test_realistic_prompts_load_the_right_skill_and_others_none() -> None:
+    labelled = list(prompts("realistic_prompts.tsv"))
+    right = [want in names(text) for want, text in labelled if want != "-"]
+    wrong = [text for want, text in labelled if want == "-" and names(text)]
+    assert (len(right), len(labelled)) == (25, 41)
+    assert sum(right) >= 20
+    assert len(wrong) <= 1, wrong
+
+
 def test_the_best_is_loaded_where_it_is_sure_and_others_are_named() -> None:
     words = "fix the traceback and squash my commits"
     assert names(words) == ["git"]

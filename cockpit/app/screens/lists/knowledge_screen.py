@@ -27,7 +27,6 @@ _EXPLAINED = {
     "docstring": "docstrings of Python, comments above functions of shell scripts",
     "note": "notes that you keep, and work in progress of tasks",
     "handoff": "handoffs of tasks",
-    "skill": "skills that are installed",
 }
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from cockpit.core.test_files import is_test
 from cockpit.core.text import pluralize
 from cockpit.decide.offline.rules.changed_definitions import defined
 from cockpit.decide.offline.rules.code_and_comments import functions, tree
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Hunk
-from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source, is_test
+from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source
 
 _FILES = 6
 _NAMES = 4

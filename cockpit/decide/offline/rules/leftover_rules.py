@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from cockpit.core.test_files import is_test
 from cockpit.decide.offline.rules.code_and_comments import added_code, is_python, split_line
 from cockpit.decide.offline.rules.review_finding import Finding, Grade
-from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source, is_test
+from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source
 
 _CONFLICT = re.compile(r"<<<<<<< \S|>>>>>>> \S|\|\|\|\|\|\|\| \S")
 _MASKED = re.compile(r"\[masked:([a-z]+(?:-[a-z]+)*)\]")

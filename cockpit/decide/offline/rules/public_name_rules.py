@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from cockpit.core.test_files import is_test
 from cockpit.decide.offline.rules.changed_definitions import (
     Definition,
     defined,
@@ -15,7 +16,7 @@ from cockpit.decide.offline.rules.code_and_comments import functions, tree
 from cockpit.decide.offline.rules.name_usages import call_at, called_or_imported, certain, uses
 from cockpit.decide.offline.rules.parse_diff import FileDiff
 from cockpit.decide.offline.rules.review_finding import Finding, Grade
-from cockpit.decide.offline.rules.reviewed_change import Change, Reference, is_docs, is_test
+from cockpit.decide.offline.rules.reviewed_change import Change, Reference, is_docs
 
 
 def removed_names(change: Change) -> list[Definition]:

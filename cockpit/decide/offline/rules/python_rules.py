@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 
+from cockpit.core.test_files import is_test
 from cockpit.decide.offline.rules.code_and_comments import (
     FunctionNode,
     added_code,
@@ -16,7 +17,7 @@ from cockpit.decide.offline.rules.code_and_comments import (
     tree,
 )
 from cockpit.decide.offline.rules.review_finding import Finding
-from cockpit.decide.offline.rules.reviewed_change import Change, is_test
+from cockpit.decide.offline.rules.reviewed_change import Change
 
 LONG_FUNCTION = 60
 """Lines after which a function that grew is remarked on."""

@@ -14,13 +14,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cockpit.core.fenced_text import unfence_text, unspan
+from cockpit.core.test_files import is_test
 from cockpit.decide.model import PacketFact
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Line, parse_diff
 
-_TEST_NAME = re.compile(
-    r"(?:^|[._-])(?:tests?|specs?)(?:[._-]|\Z)|(?:Test|Tests|Spec)\Z|\Aconftest\Z", re.ASCII
-)
-_TEST_FOLDERS = frozenset({"test", "tests", "spec", "specs", "__tests__", "testing"})
 _DOC_FOLDERS = frozenset({"doc", "docs", "documentation"})
 _DOC_SUFFIXES = frozenset({".md", ".rst", ".adoc", ".txt"})
 _CODE_SUFFIXES = re.compile(
@@ -34,12 +31,6 @@ _STATED = re.compile(
 )
 _REFERENCE = re.compile(r"(?P<path>[^\s:][^:\n]*?):(?P<line>\d+)(?:-\d+)?: ?(?P<text>.*)")
 _NAMES = re.compile(r"\\b\(\?:(?P<names>\w+(?:\|\w+)*)\)\\b")
-
-
-def is_test(path: str) -> bool:
-    """True for what naming conventions call a test."""
-    pure = PurePosixPath(path)
-    return bool(_TEST_FOLDERS & set(pure.parts[:-1]) or _TEST_NAME.search(pure.stem))
 
 
 def is_docs(path: str) -> bool:

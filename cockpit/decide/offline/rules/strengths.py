@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from cockpit.core.test_files import is_test
 from cockpit.core.text import pluralize
 from cockpit.decide.offline.rules.code_and_comments import functions, tree
 from cockpit.decide.offline.rules.public_name_rules import new_names
 from cockpit.decide.offline.rules.review_finding import Finding
-from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source, is_test
+from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source
 from cockpit.decide.offline.rules.test_rules import tests_on
 
 SMALL = 200

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from cockpit.core.test_files import is_test
 from cockpit.decide.offline.rules.changed_definitions import Definition
 from cockpit.decide.offline.rules.code_and_comments import added_code
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Line
 from cockpit.decide.offline.rules.public_name_rules import new_names, removed_names
 from cockpit.decide.offline.rules.review_finding import Finding
-from cockpit.decide.offline.rules.reviewed_change import Change, is_source, is_test
+from cockpit.decide.offline.rules.reviewed_change import Change, is_source
 
 FEW_LINES = 4
 """Added lines of code up to which a change without tests is let pass."""

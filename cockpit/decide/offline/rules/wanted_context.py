@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from cockpit.core.test_files import is_test
 from cockpit.decide.offline.rules.change_summary import touched
 from cockpit.decide.offline.rules.changed_definitions import narrower, signature
 from cockpit.decide.offline.rules.parse_diff import FileDiff
@@ -17,13 +18,7 @@ from cockpit.decide.offline.rules.public_name_rules import (
     new_names,
     removed_names,
 )
-from cockpit.decide.offline.rules.reviewed_change import (
-    Change,
-    is_code,
-    is_source,
-    is_test,
-    search_for,
-)
+from cockpit.decide.offline.rules.reviewed_change import Change, is_code, is_source, search_for
 
 MOST = 8
 """Items of one request; the user reads each."""
