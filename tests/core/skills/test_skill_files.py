@@ -96,7 +96,7 @@ def test_what_cannot_be_understood_is_refused(text: str, message: str) -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 @given(st.text(max_size=400))
 def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
     try:
@@ -108,7 +108,7 @@ def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(st.lists(st.text(max_size=30), max_size=120))
 def test_a_core_is_never_longer_than_the_limit(lines: list[str]) -> None:
     body = "\n".join("".join(c for c in line if c.isprintable()) for line in lines)
