@@ -13,6 +13,7 @@ import pytest
 import state_for_tests
 
 from cockpit.access import user_presence
+from cockpit.access.reading_sandbox import use_reading_sandbox
 
 pytest_plugins = ("processor_time",)
 
@@ -53,8 +54,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True, wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, object, object]:
-    """Remove the states of a test's projects when their folders are gone, which is when it has passed."""
+    """Remove the states of a test's projects when their folders are gone, which is when it has passed.
+
+    What a test named for this process as one that opens a project ends with it.
+    """
     result = yield
+    use_reading_sandbox(None)
     state_for_tests.remove_lost_states()
     return result
 

@@ -22,6 +22,8 @@ from typing import Any
 
 import state_for_tests
 
+from cockpit.access.reading_sandbox import reading_sandbox, use_reading_sandbox
+
 BARE = (sys.executable, "-m", "cockpit")
 PROGRAM = (sys.executable, str(Path(__file__).with_name("cockpit_for_user.py")))
 _IN_A_PROCESS = frozenset(("acp", "demo", "mcp", "replay", "serve", "web"))
@@ -134,8 +136,9 @@ def _in_folder(cwd: Path) -> Iterator[None]:
 
 @contextmanager
 def _in_environment(env: Mapping[str, str]) -> Iterator[None]:
-    before, temporary = dict(os.environ), tempfile.tempdir
+    before, temporary, reader = dict(os.environ), tempfile.tempdir, reading_sandbox()
     _set_environment(env)
+    use_reading_sandbox(None)
     tempfile.tempdir = None
     state_for_tests.trust_everything()
     try:
@@ -143,6 +146,7 @@ def _in_environment(env: Mapping[str, str]) -> Iterator[None]:
     finally:
         _set_environment(before)
         tempfile.tempdir = temporary
+        use_reading_sandbox(reader)
         state_for_tests.trust_everything()
 
 

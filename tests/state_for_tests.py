@@ -12,13 +12,16 @@ import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
+from cockpit.core.clock import FixedClock
 from cockpit.core.project import project_trust
 from cockpit.core.project_paths import PROJECT_FILE, locate_project, read_project_record
 from cockpit.core.skills import skill_layers
 from cockpit.core.state_folder import DATABASE, PROJECTS, VARIABLE, state_root
 from cockpit.loop.knowledge import knowledge_settings
+from cockpit.store.db.database import Store
 from cockpit.store.journal import head_anchor
 from cockpit.store.journal.head_anchor import HeadAnchor
 
@@ -117,6 +120,27 @@ def copy_project(source: Path, target: Path) -> None:
         shutil.copytree(state, copy, symlinks=True, ignore=shutil.ignore_patterns(PROJECT_FILE))
         locate_project(target).prepare()
         _anchor_copy(copy / DATABASE)
+
+
+def put_store(database: Path) -> Path:
+    """Give ``database``, where nothing is yet, an empty store; returns it.
+
+    One is made in a process of tests and copied: the statements of its schema take as long as ten commits.
+    """
+    if database.parent.is_dir() and not os.path.lexists(database):
+        shutil.copyfile(_empty_store(), database)
+        database.chmod(0o600)
+        _anchor_copy(database)
+    return database
+
+
+@cache
+def _empty_store() -> Path:
+    made = tempfile.mkdtemp(prefix="cockpit-store-")
+    atexit.register(_remove, os.getpid(), made)
+    path = Path(made, DATABASE)
+    Store.open(path, FixedClock()).close()
+    return path
 
 
 def _anchor_copy(database: Path) -> None:

@@ -160,7 +160,7 @@ word = st.sampled_from([*TABLE_WORDS, *OTHER_WORDS.split()]) | st.text(max_size=
 
 
 @pytest.mark.search
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(st.lists(word, max_size=8))
 def test_whatever_is_understood_is_understood_again_the_same(words: list[str]) -> None:
     try:

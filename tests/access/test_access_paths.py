@@ -211,7 +211,7 @@ part = st.text(max_size=5) | st.sampled_from(
 
 @pytest.mark.search
 @settings(
-    max_examples=examples(100),
+    max_examples=examples(50),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(part, max_size=6), st.sampled_from(["/", "//", "/./"]))

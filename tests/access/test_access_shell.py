@@ -17,7 +17,7 @@ plain_word = st.text(PLAIN, min_size=1, max_size=6) | st.sampled_from(
 
 
 @pytest.mark.search
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(st.lists(plain_word, min_size=1, max_size=6), st.sampled_from([" ", "  "]))
 def test_the_fast_path_and_the_grammar_agree(words: list[str], blank: str) -> None:
     text = blank.join(words)
@@ -131,7 +131,7 @@ def test_redirections_have_their_operator_and_target() -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(st.text(alphabet="ab \n\t'\"\\|&;<>(){}$#`-E=/0[]!*~é\0\r", max_size=40))
 def test_nothing_raises_and_every_offset_lies_in_the_text(text: str) -> None:
     script = parse_shell(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from act_sandbox import CONFINES
 from act_world import environment, install_gh, make_project, plant_wave
+from state_for_tests import put_store
 
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.workspace import Workspace, open_workspace
@@ -41,7 +42,9 @@ async def ground(project: Path) -> Workspace:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     (tmp_path / "state").mkdir()
-    with Store.open(tmp_path / "state" / "cockpit.db", FixedClock(), CountingIds()) as opened:
+    with Store.open(
+        put_store(tmp_path / "state" / "cockpit.db"), FixedClock(), CountingIds()
+    ) as opened:
         yield opened
 
 

@@ -209,7 +209,7 @@ async def test_an_interrupted_command_is_ended_and_says_so(store, ids, ground, d
 
 
 @pytest.mark.search
-@pytest.mark.parametrize("turns", range(0, 1_200, max(1, 1_200 // examples(6))))
+@pytest.mark.parametrize("turns", range(0, 1_200, max(1, 1_200 // examples(4))))
 async def test_interrupted_anywhere_a_write_is_whole_and_known(store, ids, ground, turns):
     proposal = await show(ground, "write_file", path="a.py", content="x = 1\n")
     action = queue(store, ids, "write_file", proposal.payload)

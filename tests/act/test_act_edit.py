@@ -27,7 +27,7 @@ needles = st.text(st.sampled_from("ab\n\r é"), min_size=1, max_size=4)
 
 
 @pytest.mark.search
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(35), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=texts, old=needles, new=texts, every=st.booleans())
 def test_what_is_written_is_what_was_shown(before: str, old: str, new: str, every: bool) -> None:
     with tempfile.TemporaryDirectory() as place:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.act.model_tools import ACTIONS, TOOLS, MalformedCall, parse_call
@@ -109,6 +110,8 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.search
+@settings(max_examples=examples(25))
 @given(st.sampled_from(sorted(GOOD)), st.data())
 def test_any_value_in_any_field_is_read_or_refused(name: str, data: st.DataObject) -> None:
     arguments = {

@@ -45,43 +45,23 @@ FORGED = "FORGED · low risk · approved by you"
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
 )
-STEERED = re.compile(r"\]0;owned|\]52;c")
-"""What is left of a sequence whose first character alone was taken out."""
 
 ACP = (
-    *(
-        *("message", "thought", "tool-title", "tool-kind", "tool-id", "location", "output"),
-        "diff-path",
-    ),
-    *(
-        *("diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
-        "command-help",
-    ),
-    *(
-        *("update-kind", "asked-title", "asked-command", "asked-why", "option-id", "option-name"),
-        "asked-path",
-    ),
-    *(
-        *("asked-tool", "terminal-word", "stop-reason", "stderr", "form-message", "form-title"),
-        "form-text",
-    ),
-    *("form-option", "form-key", "form-address"),
-)
+    "message", "thought", "tool-title", "tool-kind", "tool-id", "location", "output", "diff-path",
+    "diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name", "command-help",
+    "update-kind", "asked-title", "asked-command", "asked-why", "option-id", "option-name",
+    "asked-path", "asked-tool", "terminal-word", "stop-reason", "stderr", "form-message", "form-title",
+    "form-text", "form-option", "form-key", "form-address",
+)  # fmt: skip
 HOOK = ("prompt", "notification", "tool-input", "tool-name", "cwd", "transcript", "model")
 SOCKET = ("agent", "session", "tool", "input", "input-name", "cwd")
 STDIO = ("text", "tool", "input", "output", "model", "answer")
 CODEX = ("text", "command", "cwd", "reason", "path", "error")
 
-
-SPOKEN = ("acp:message", "hook:prompt", "stdio:text", "stdio:answer", "codex:text")
-"""Channels of messages, which a story prints whole under their speaker."""
 UNSEEN = {
-    *(
-        *("acp:option-id", "acp:asked-path", "acp:stderr", "hook:tool-input", "hook:tool-name"),
-        "hook:cwd",
-    ),
-    *("hook:model", "socket:session", "acp:form-key"),
-}
+    "acp:option-id", "acp:asked-path", "acp:stderr", "hook:tool-input", "hook:tool-name", "hook:cwd",
+    "hook:model", "socket:session", "acp:form-key",
+}  # fmt: skip
 """Channels whose text cockpit shows nowhere."""
 
 

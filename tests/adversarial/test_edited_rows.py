@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from state_for_tests import put_store
 
 from cockpit.access.principals import PERSON, agent
 from cockpit.act.dispatch_actions import Dispatcher
@@ -51,7 +52,7 @@ class World:
             return store.write_now(step)
 
     def open(self) -> Store:
-        return Store.open(self.folder / "cockpit.db", FixedClock(), CountingIds())
+        return Store.open(put_store(self.folder / "cockpit.db"), FixedClock(), CountingIds())
 
     def edit(self, sql: str, *values: object) -> None:
         """Do what anybody with the file can do."""

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from state_for_tests import put_store
 
 from cockpit.access.capability_tokens import TokenRefused, ensure_root, holder, issue, revoke
 from cockpit.access.principals import PERSON, Caller
@@ -39,7 +40,7 @@ class World:
         self.root = (folder / "root.token").read_text(encoding="utf-8").strip()
 
     def open(self) -> Store:
-        return Store.open(self.folder / "cockpit.db", FixedClock(), CountingIds())
+        return Store.open(put_store(self.folder / "cockpit.db"), FixedClock(), CountingIds())
 
     def edit(self, sql: str, *values: object) -> None:
         with closing(sqlite3.connect(self.folder / "cockpit.db")) as connection, connection:

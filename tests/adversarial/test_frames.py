@@ -11,6 +11,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from state_for_tests import put_store
 
 from cockpit.commands.sessions.export import markdown, picture
 from cockpit.commands.sessions.proposal_text import proposal_text
@@ -105,7 +106,7 @@ def own_lines(text: str) -> list[str]:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(35), deadline=None, derandomize=True)
 @given(text=hostile, kind=st.sampled_from(["context", "action", "profile", "permission", "plan"]))
 def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(text, kind):
     for width in WIDTHS:
@@ -119,7 +120,7 @@ def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(tex
 
 
 @pytest.mark.search
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(35), deadline=None, derandomize=True)
 @given(text=hostile)
 def test_a_row_of_a_list_is_one_line_with_the_columns_that_it_has(text: str) -> None:
     for width in (0, *WIDTHS):
@@ -135,7 +136,7 @@ def test_a_row_of_a_list_is_one_line_with_the_columns_that_it_has(text: str) -> 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\x85", "\x0b"])
 def test_what_others_wrote_in_an_event_of_a_story_is_no_event(tmp_path: Path, end: str) -> None:
-    with Store.open(tmp_path / "cockpit.db") as store:
+    with Store.open(put_store(tmp_path / "cockpit.db")) as store:
         session = store.write_now(
             lambda tx: sessions.create(
                 tx, task_type="outside", title=f"x{end}{FORGED}", words="x", target={},
@@ -172,7 +173,7 @@ def _own_lines(text: str, width: int = 0) -> list[str]:
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_no_line_of_a_message_passes_for_one_of_ours(tmp_path: Path, width: int, size: int) -> None:
     """A message that streams in pieces of any size reads as one that came whole, all behind the bar."""
-    with Store.open(tmp_path / "cockpit.db") as store:
+    with Store.open(put_store(tmp_path / "cockpit.db")) as store:
         session_id = store.write_now(
             lambda tx: sessions.create(
                 tx, task_type="agent", title="t", words="x", target={}, model="m", policy="ask",

@@ -247,7 +247,7 @@ def test_random_changes_are_told(scene: Scene) -> None:
     seed = int.from_bytes(os.urandom(4), "big")
     chance = random.Random(seed)
     missed = []
-    for trial in range(examples(32)):
+    for trial in range(examples(16)):
         with closing(opened(scene)) as connection:
             done = WAYS[trial % len(WAYS)](connection, chance)
         if not scene.faults():

@@ -169,7 +169,7 @@ TYPES = [
 ITEMS = ["command_execution", "file_change", "mcp_tool_call", "web_search", "agent_message"]
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.dictionaries(NAMES, JSON, max_size=5), st.sampled_from(TYPES), st.sampled_from(ITEMS))
 def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str, item: str) -> None:
     inner = body.get("item")
@@ -183,7 +183,7 @@ def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str, ite
         stream.close(0)
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(1, 20), max_size=20))
 def test_lines_are_the_same_however_they_come(data: bytes, sizes: list[int]) -> None:
     cutter, found, rest = LineReader(), [], data

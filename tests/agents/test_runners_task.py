@@ -103,22 +103,6 @@ async def test_a_task_is_done_by_an_agent_from_outside(
     assert "+    return a + b" in reviewed
 
 
-async def test_what_a_reviewers_agent_changes_is_put_back(world: World) -> None:
-    meddles: list[Step] = [
-        init(),
-        {"replace": "calc.py", "old": "a + b", "new": "a * b"},
-        {"run": ["git", "commit", "-qam", "meddle"]},
-        {"write": "stray.txt", "text": "x"},
-        result("VERDICT: PASS"),
-    ]
-    task_id = world.task()
-    ended = await do(world, task_id, runner(world, implementer=MEND, spec_reviewer=meddles))
-    assert ended.status == "done"
-    assert world.show("calc.py").endswith("return a + b")
-    assert git(world.root, "ls-tree", "--name-only", BRANCH) == "calc.py\ntest_calc.py"
-    assert "meddle" not in git(world.root, "log", "--format=%s", BRANCH)
-
-
 async def test_what_it_writes_into_the_users_checkout_is_said(world: World) -> None:
     (world.root / "mine.txt").write_text("as it was\n", encoding="utf-8")
     stray = {"write": str(world.root / "stray.txt"), "text": "x"}
@@ -191,7 +175,7 @@ async def test_an_agent_that_leaves_its_branch_blocks_the_task_with_its_work_kep
     assert world.show("calc.py", "mine").endswith("return a + b")
 
 
-async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None:
+async def test_an_agent_moves_no_task_and_a_reviewers_changes_are_put_back(world: World) -> None:
     task_id = world.task()
     refused = world.folder / "refused.txt"
     script = world.folder / "moves.sh"
@@ -201,8 +185,18 @@ async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None
         encoding="utf-8",
     )
     steps: list[Step] = [init(), {"run": ["sh", str(script)]}, *MEND[1:]]
-    ended = await do(world, task_id, runner(world, implementer=steps))
+    meddles: list[Step] = [
+        init(),
+        {"replace": "calc.py", "old": "a + b", "new": "a * b"},
+        {"run": ["git", "commit", "-qam", "meddle"]},
+        {"write": "stray.txt", "text": "x"},
+        result("VERDICT: PASS"),
+    ]
+    ended = await do(world, task_id, runner(world, implementer=steps, spec_reviewer=meddles))
     assert ended.status == "done"
+    assert world.show("calc.py").endswith("return a + b")
+    assert git(world.root, "ls-tree", "--name-only", BRANCH) == "calc.py\ntest_calc.py"
+    assert "meddle" not in git(world.root, "log", "--format=%s", BRANCH)
     said = refused.read_text(encoding="utf-8")
     assert "keeps itself how tasks stand" in said
     assert said.splitlines()[-1] == "3"

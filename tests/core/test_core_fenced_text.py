@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cockpit.core.fenced_text import code_span, fence_text, unfence_text, unspan
 
-SOME = settings(max_examples=examples(40))
+SOME = settings(max_examples=examples(25))
 TEXTS = st.text(alphabet="`~ ab\n#", max_size=30)
 LINES = TEXTS.map(lambda text: text.replace("\n", " ").strip()).filter(bool)
 

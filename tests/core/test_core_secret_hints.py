@@ -33,7 +33,7 @@ value = st.recursive(
 )
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(35), deadline=None)
 @given(text)
 def test_the_short_cut_masks_as_the_patterns_do(words: str) -> None:
     assert mask(words) == mask_thoroughly(words)

@@ -32,7 +32,7 @@ PATIENCE_S = 60.0
 
 @pytest.mark.search
 def test_a_tree_that_grows_is_killed_whole(tmp_path: Path) -> None:
-    for trial in range(examples(3)):
+    for trial in range(examples(2)):
         pids = tmp_path / f"pids-{trial}"
         pids.touch()
         first = subprocess.Popen([sys.executable, "-c", RELAY, str(pids)])

@@ -35,7 +35,7 @@ NO_CALLS = (
 )
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(st.lists(st.sampled_from(FORMS), min_size=1, max_size=4))
 def test_an_answer_of_nothing_but_calls_is_those_calls(forms: list[str]) -> None:
     calls = read_calls_as_text("\n".join(form.replace("{}", CALL) for form in forms))

@@ -3,7 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loopback.replies import Refuse
 from models_talk import KEYS
@@ -84,6 +85,8 @@ async def test_a_provider_cannot_show_the_key_or_move_the_cursor(talk: Talk, sta
     assert "evil" in str(error), "only what is hostile is removed"
 
 
+@pytest.mark.search
+@settings(max_examples=examples(25))
 @given(words=st.text(), key=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8))
 def test_no_words_around_a_key_reveal_it(words: str, key: str) -> None:
     endpoint = Endpoint("openai", "openai:m", "m", "http://h/v1", key, "OPENAI_API_KEY", 1.0, 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sandbox_here import CONFINES
+from state_for_tests import put_store
 
 from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
@@ -39,7 +40,10 @@ def opened(tmp_path: Path) -> Callable[[str], AbstractAsyncContextManager[Runtim
         settings = load_settings(
             None, env=environment, flags={"[model] name": f"script:{path}"}
         ).runtime
-        async with open_runtime(locate_project(project), settings) as runtime:
+        place = locate_project(project)
+        place.prepare()
+        put_store(place.database)
+        async with open_runtime(place, settings) as runtime:
             yield runtime
 
     return opener

@@ -85,8 +85,11 @@ async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
 async def test_the_user_s_words_begin_a_new_test_after_an_interruption(opened: Opened) -> None:
     """Interrupted while it waits, then in the rounds that the user's words began."""
     again = story.GOOD_TEST.replace("come_once", "are_unique")
-    more = story.test_round(4, again) + story.growing(5, "write_code", source=story.RIGHT)
-    async with opened(ROUNDS + more) as runtime:
+    begun = story.test_round(1, story.GOOD_TEST) + story.growing(
+        2, "write_code", source=story.RIGHT
+    )
+    more = story.test_round(3, again) + story.growing(4, "write_code", source=story.RIGHT)
+    async with opened(begun + more) as runtime:
         engine = runtime.engine
         session_id = await begin_evolution(engine, WANT)
         work = asyncio.create_task(evolve(engine, session_id))
@@ -105,7 +108,7 @@ async def test_the_user_s_words_begin_a_new_test_after_an_interruption(opened: O
         assert "rejected by person: not needed" in session.result["summary"]
         assert not (runtime.place.root / ".cockpit" / "tools").exists()
         rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
-        assert sum(row.action == "model.completed" for row in rows) == 5
+        assert sum(row.action == "model.completed" for row in rows) == 4
         assert [row.action for row in rows].count("proposal.created") == 2
 
 

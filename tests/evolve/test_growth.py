@@ -8,7 +8,8 @@ from contextlib import AbstractAsyncContextManager
 from types import ModuleType
 
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -55,6 +56,8 @@ def test_code_comes_after_a_red_test_which_stands_then() -> None:
 RUNS = st.sampled_from([GREEN, RED, SuiteRun(1, failed=(("test_it", "TypeError"),)), LOADING])
 
 
+@pytest.mark.search
+@settings(max_examples=examples(25))
 @given(st.lists(st.tuples(st.sampled_from(["a = 1\n", "a = 2\n"]), RUNS), max_size=12))
 def test_a_growth_stagnates_exactly_when_rounds_change_nothing(
     rounds: list[tuple[str, SuiteRun]],
@@ -81,6 +84,8 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.search
+@settings(max_examples=examples(25))
 @given(JSON)
 def test_any_answer_of_a_child_reads_as_a_run(answer: object) -> None:
     run = read_run(answer if isinstance(answer, dict) else {})

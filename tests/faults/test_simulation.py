@@ -8,7 +8,7 @@ from faults.simulation import Simulation
 
 pytestmark = [pytest.mark.slow, pytest.mark.search]
 
-STEPS = examples(40)
+STEPS = examples(25)
 """``make chaos`` takes 10,000."""
 
 

@@ -14,7 +14,7 @@ from cockpit.store.context.wave_feedback import OperatorVerdict
 GOOD, BAD = OperatorVerdict("good", "", "person"), OperatorVerdict("bad", "", "person")
 
 
-SOME = settings(max_examples=examples(30))
+SOME = settings(max_examples=examples(20))
 
 
 def measures_of(rows, wave):

@@ -11,6 +11,7 @@ import sandbox_here
 from copied_repository import copy_repository
 from loop_calc import CALC, TEST, git
 from scenario import ask, call, finish, turn
+from state_for_tests import put_store
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
@@ -58,7 +59,10 @@ def opened(project: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextM
             limits=limits or Limits(),
             **fields,  # type: ignore[arg-type]
         )
-        async with open_runtime(locate_project(project), settings) as runtime:
+        place = locate_project(project)
+        place.prepare()
+        put_store(place.database)
+        async with open_runtime(place, settings) as runtime:
             yield runtime
 
     return opener

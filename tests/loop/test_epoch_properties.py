@@ -152,7 +152,7 @@ def _messages(prompt: Prompt) -> list[PromptMessage]:
     st.sampled_from((O200K, CL100K)),
     st.integers(1_000, 2_000),
 )
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 def test_prompts_of_an_epoch_append(seed, budget, vocabulary, scaled):
     session = Session(random.Random(seed))
     profile = scale(load_shipped(), budget)

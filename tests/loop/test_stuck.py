@@ -64,7 +64,7 @@ async def _noticed(runtime, sid):
     [
         READ,
         turn("run", command="cat", bogus=1),
-        turn("run", argv=["python3", "-c", "print(1)"], reason="look", changes=True),
+        turn("run", argv=["true"], reason="look", changes=True),
     ],
     ids=["read", "malformed", "command"],
 )

@@ -86,7 +86,7 @@ def test_names_are_not_values() -> None:
     assert list_setting_names('A=1\n  b.c: two\n"d": "three"\n') == "1: A=…\n2: b.c=…\n3: d=…"
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.binary(min_size=1, max_size=200))
 def test_the_end_of_a_base64_block_is_no_name(content: bytes) -> None:
     import base64

@@ -66,7 +66,7 @@ async def test_a_job_that_ignores_its_end_is_left_behind() -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.booleans()), max_size=40),
     st.integers(1, 6),

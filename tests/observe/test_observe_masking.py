@@ -145,7 +145,7 @@ fragment = st.sampled_from(
 
 
 @pytest.mark.search
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 @given(st.lists(fragment, max_size=14).map("".join))
 @example("AKIA" + "ABCD1234EFGH5678" + "glpat-" + "a1B2c3D4e5F6g7H8wxyz")
 def test_masking_twice_changes_nothing(text: str) -> None:
@@ -153,7 +153,7 @@ def test_masking_twice_changes_nothing(text: str) -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(st.sampled_from(sorted(SECRETS)), st.text(max_size=40), st.text(max_size=40))
 def test_a_canary_never_comes_out(name: str, before: str, after: str) -> None:
     # A letter, digit or dash right beside would make it another word.

@@ -83,7 +83,7 @@ CANDIDATES = st.lists(
 
 
 @pytest.mark.search
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(CANDIDATES, st.integers(1, 12), st.integers(0, 5), st.booleans())
 def test_nothing_is_planned_that_nobody_named_and_everything_is_accounted_for(
     wanted: list[Candidate], cap: int, quota: int, off: bool

@@ -104,7 +104,7 @@ spans = st.tuples(st.integers(1, 10**6), st.integers(0, 1000)).map(lambda s: (s[
 
 
 @pytest.mark.search
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 @given(st.sampled_from(KINDS), texts)
 def test_what_is_read_is_written_and_read_again(kind: str, text: str) -> None:
     try:
@@ -115,7 +115,7 @@ def test_what_is_read_is_written_and_read_again(kind: str, text: str) -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 @given(texts, st.none() | spans, levels)
 def test_every_path_can_be_written(path: str, lines: tuple[int, int] | None, level: str) -> None:
     if path and "\0" not in path and path != "**":

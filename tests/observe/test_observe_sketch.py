@@ -54,7 +54,7 @@ NUMBERS = st.lists(st.integers(-(1 << 63), (1 << 63) - 1).filter(bool), max_size
 
 
 @pytest.mark.search
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(NUMBERS, st.data())
 def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
     numbers: list[int], data: st.DataObject

@@ -84,7 +84,7 @@ TEXTS = st.one_of(
 
 
 @pytest.mark.search
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @example("\ud800", O200K)
 @example("a\udfff b \ud83d\ude00 x\ud83d", O200K)
 @example("<|endoftext|>" * 200, O200K)

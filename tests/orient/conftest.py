@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from orient_world import World
+from state_for_tests import put_store
 from store.store_world import begin as create_session
 
 from cockpit.core.clock import CountingIds, FixedClock
@@ -17,7 +18,9 @@ from cockpit.store.db.transaction import Tx
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with Store.open(tmp_path / "cockpit.db", FixedClock(step_s=1.0), CountingIds()) as store:
+    with Store.open(
+        put_store(tmp_path / "cockpit.db"), FixedClock(step_s=1.0), CountingIds()
+    ) as store:
 
         def begin(tx: Tx) -> World:
             profile = profiles.ensure_default(tx, 150_000)

@@ -235,7 +235,7 @@ def test_no_order_of_arrival_shows(facts: list[SessionFact], shape: Profile) -> 
 
 
 @given(st.binary(max_size=40), st.integers(0, 40))
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_ties_go_to_utility_then_time_then_id(seen: bytes, holds: int) -> None:
     ranks = [(1 + each % 3, 1 + each // 3 % 3, 1 + each // 9 % 9) for each in seen]
     facts = [

@@ -10,6 +10,8 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
+from state_for_tests import put_store
+
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -22,7 +24,9 @@ CANARY = "ghp_" + "A1b2C3d4E5" * 4
 
 def open_store(folder: Path, *, clock: FixedClock | None = None, **options: Any) -> Store:
     """Open the store in ``folder`` with a fixed clock and counting ids."""
-    return Store.open(folder / "cockpit.db", clock or FixedClock(), CountingIds(), **options)
+    return Store.open(
+        put_store(folder / "cockpit.db"), clock or FixedClock(), CountingIds(), **options
+    )
 
 
 def begin(tx: Tx, **changes: Any) -> str:

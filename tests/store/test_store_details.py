@@ -64,7 +64,7 @@ HOSTILE = (
 
 @given(st.sampled_from(sorted(DETAILS)), st.data())
 @pytest.mark.search
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(35))
 def test_a_record_is_written_as_its_masked_body_is(action: Action, data: st.DataObject) -> None:
     kind = DETAILS[action]
     values = data.draw(
@@ -90,7 +90,7 @@ def details(draw: st.DrawFn) -> tuple[type[Detail], str]:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(20))
 @given(details())
 def test_any_json_reads_as_a_record(drawn: tuple[type[Detail], str]) -> None:
     kind, text = drawn

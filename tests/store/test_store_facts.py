@@ -27,7 +27,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(st.text(), st.text(st.characters()), st.dictionaries(st.text(), _VALUES))
 @example("file:a.py", "é\n\ud800", {"b": 1, "a": [1, {"y": None, "x": "z"}]})
 def test_an_id_is_that_of_the_canonical_json(
@@ -122,7 +122,7 @@ LOOKS = st.lists(st.tuples(st.booleans(), st.lists(SEEN, max_size=4)), max_size=
 
 
 @pytest.mark.search
-@settings(max_examples=examples(12), deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(8), deadline=None, derandomize=True, database=None)
 @given(looks=LOOKS)
 def test_the_answer_for_a_past_wave_never_changes(
     looks: list[tuple[bool, list[tuple[str, str, bool]]]],

@@ -231,7 +231,7 @@ def test_words_without_a_secret_stream_as_they_are(tmp_path: Path) -> None:
         assert store.write_now(lambda tx: streamed(tx, pieces)) == "".join(pieces)
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 @given(text=st.text(st.characters(exclude_categories=())))
 def test_what_is_masked_can_be_stored(text: str) -> None:
     clean = replace_surrogates(text)

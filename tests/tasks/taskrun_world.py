@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from copied_repository import copy_repository
+from state_for_tests import put_store
 
 from cockpit.backlog import service
 from cockpit.core.clock import RandomIds, SystemClock
@@ -112,7 +113,9 @@ class World:
         root = repository(folder)
         place = locate_project(root)
         place.prepare()
-        return cls(folder, root, place, Store.open(place.database, SystemClock(), RandomIds()))
+        return cls(
+            folder, root, place, Store.open(put_store(place.database), SystemClock(), RandomIds())
+        )
 
     def task(self, title: str = "Make add add", **fields: Any) -> str:
         given = {"files": ["calc.py"], **fields}

@@ -66,16 +66,17 @@ class Repository:
         return await self._line("merge-base", first, second)
 
     async def is_branch(self, name: str) -> bool:
-        return await self._has("heads", name) or await self._has("remotes", name)
+        return await self._has(name, "heads", "remotes")
 
     async def is_tag(self, name: str) -> bool:
-        return await self._has("tags", name)
+        return await self._has(name, "tags")
 
-    async def _has(self, space: str, name: str) -> bool:
-        if name.startswith("-") or "\0" in name:
+    async def _has(self, name: str, *spaces: str) -> bool:
+        if _NO_REF.search(name):
             return False
-        ref = f"refs/{space}/{name}"
-        return await self._line("show-ref", "--verify", "--hash", ref) is not None
+        refs = [f"refs/{space}/{name}" for space in spaces]
+        finished = await self._git("for-each-ref", "--format=%(refname)", *refs)
+        return finished is not None and not set(refs).isdisjoint(finished.text.splitlines())
 
     async def default_branch(self) -> str | None:
         remote = await self._line("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
@@ -117,6 +118,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ID = re.compile(r"[0-9a-f]{7,64}\Z")
+_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|\A(?:HEAD|-.*)?\Z", re.DOTALL)
+"""What no branch and no tag is called: git is not asked about ``HEAD~1``."""
 _ANCESTOR = re.compile(r"(.+?)(?:[~^]\d*)+\Z")
 _URL = re.compile(
     r"https?://(?P<host>[\w.-]+(?::\d+)?)/(?P<repo>[\w.-]+/[\w.-]+)/pull/(?P<pr>[1-9]\d{0,8})"

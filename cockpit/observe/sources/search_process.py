@@ -1,4 +1,4 @@
-"""Match a regular expression against files from standard input, as a separate process.
+"""Match a regular expression against files; as a process, against those of standard input.
 
 An expression may take exponential time. A separate process can be killed without harm, and its memory
 is limited. Input: a JSON line ``{"regex", "files": [[path, size]…], "most"}``, then the
@@ -22,11 +22,19 @@ def find_matches(regex: str, files: list[tuple[str, bytes]], most: int) -> dict[
     """Lines that match, by path in the order given: at most ``most``, counted all.
 
     ``found`` has ``(number, text, start of the match in it)`` by path, ``counts`` numbers. Binary
-    files (a NUL in the first 8,000 bytes) are passed over. Raises ``re.error``.
+    files (a NUL in the first 8,000 bytes) are passed over. Only ``error``, words, for an expression that
+    is none.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        search = re.compile(regex).search
+    try:
+        return _find_matches(re.compile(regex), files, most)
+    except (re.error, RecursionError, OverflowError) as error:
+        return {"error": str(error) or type(error).__name__}
+
+
+def _find_matches(
+    pattern: re.Pattern[str], files: list[tuple[str, bytes]], most: int
+) -> dict[str, object]:
+    search = pattern.search
     lines_by_path: dict[str, list[tuple[int, str, int]]] = {}
     counts: dict[str, int] = {}
     left = most
@@ -65,10 +73,9 @@ def main() -> int:
     source = sys.stdin.buffer
     request = json.loads(source.readline())
     files = [(path, source.read(size)) for path, size in request["files"]]
-    try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         answer = find_matches(request["regex"], files, request["most"])
-    except (re.error, RecursionError, OverflowError) as error:
-        answer = {"error": str(error) or type(error).__name__}
     sys.stdout.write(json.dumps(answer))
     return 0
 

@@ -1,6 +1,7 @@
 """Search of the project's files for a regular expression, with limits on time and memory.
 
-The expression is Python's. It is matched in a separate process, because some expressions never finish.
+The expression is Python's. It is matched in a separate process, because some expressions never finish,
+unless it is short and repeats nothing and the files are small.
 In large projects ripgrep, if installed, first narrows the files to those that can match; it never
 changes the result.
 """
@@ -14,6 +15,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,6 +25,7 @@ from cockpit.core.secrets import mask
 from cockpit.observe.path_globs import matches_glob
 from cockpit.observe.project_files import MAX_FILE_BYTES, FileEntry, list_files, read_contents
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
+from cockpit.observe.sources.search_process import find_matches
 
 TIMEOUT_S = 20.0
 MAX_REGEX = 1_000
@@ -31,6 +34,10 @@ MANY_FILES = 2_000
 """From this many files on, ripgrep narrows them first."""
 
 _MATCHER = Path(__file__).with_name("search_process.py")
+_QUICK = re.compile(r"(?:[^\\\[(){}*+?|]|\\[^0-9]){1,200}", re.DOTALL)
+"""Without repeats, groups and choices: at each place of a text, each character is compared once at most."""
+_QUICK_BYTES = 2_000_000
+"""What a thread matches with these in no time. The start of a process takes longer."""
 _ARGV_BYTES = 100_000
 _LINE = 400
 # Expressions of which wider() can tell ripgrep something that matches at least as much.
@@ -102,12 +109,39 @@ async def _ask(
     most: int,
     seconds: float,
 ) -> SearchMatches:
+    files = [(str(at), content) for at, (_, content) in enumerate(chunk)]
+    if _QUICK.fullmatch(regex) and sum(len(content) for _, content in files) <= _QUICK_BYTES:
+        answer: Any = await asyncio.to_thread(find_matches, regex, files, most)
+    else:
+        answer = await _ask_process(regex, ground, files, most=most, seconds=seconds)
+    if "error" in answer:
+        raise SourceFailed(
+            f"{regex!r} is not a regular expression ({answer['error']}); put a backslash before "
+            "( ) [ ] { } . * + ? when they are meant as they stand"
+        )
+    lines = {
+        chunk[int(at)][0]: [(number, _shown(text, start)) for number, text, start in hits]
+        for at, hits in answer["found"].items()
+    }
+    return SearchMatches(
+        lines, {chunk[int(at)][0]: count for at, count in answer["counts"].items()}
+    )
+
+
+async def _ask_process(
+    regex: str,
+    ground: ProjectSnapshot,
+    files: list[tuple[str, bytes]],
+    *,
+    most: int,
+    seconds: float,
+) -> Any:
     request = {
         "regex": regex,
-        "files": [[str(at), len(content)] for at, (_, content) in enumerate(chunk)],
+        "files": [[at, len(content)] for at, content in files],
         "most": most,
     }
-    stdin = b"".join([json.dumps(request).encode(), b"\n", *(content for _, content in chunk)])
+    stdin = b"".join([json.dumps(request).encode(), b"\n", *(content for _, content in files)])
     done = await run_program(
         (sys.executable, "-I", "-S", str(_MATCHER)),
         cwd=ground.root,
@@ -122,19 +156,7 @@ async def _ask(
         )
     if not done.ok:
         raise SourceFailed(f"searching for {regex!r} needed too much memory; make it simpler")
-    answer = json.loads(done.stdout)
-    if "error" in answer:
-        raise SourceFailed(
-            f"{regex!r} is not a regular expression ({answer['error']}); put a backslash before "
-            "( ) [ ] { } . * + ? when they are meant as they stand"
-        )
-    lines = {
-        chunk[int(at)][0]: [(number, _shown(text, start)) for number, text, start in hits]
-        for at, hits in answer["found"].items()
-    }
-    return SearchMatches(
-        lines, {chunk[int(at)][0]: count for at, count in answer["counts"].items()}
-    )
+    return json.loads(done.stdout)
 
 
 def _shown(line: str, start: int) -> str:

@@ -88,8 +88,8 @@ SHARED_PROCESSES = both(
 
 
 async def attack(ground: Workspace, script: str, *words: Any, timeout_s: float = 60) -> ConfinedRun:
-    """Run a Python script in the sandbox."""
-    argv = (sys.executable, "-c", script, *(str(word) for word in words))
+    """Run a Python script in the sandbox, where only an isolated one has bytecode of what it imports."""
+    argv = (sys.executable, "-I", "-S", "-c", script, *(str(word) for word in words))
     return await run_confined(
         ground.sandbox, argv, ground.root, ground.environment, timeout_s=timeout_s
     )

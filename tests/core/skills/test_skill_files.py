@@ -99,7 +99,7 @@ def test_what_cannot_be_understood_is_refused(text: str, message: str) -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 @given(st.text(max_size=400))
 def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
     try:
@@ -116,7 +116,7 @@ def count(text: str) -> int:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(
     st.lists(
         st.sampled_from(["", "a b c", "# T", "## U v", "```", "~~~", "- x " * 9]), max_size=150

@@ -18,7 +18,7 @@ from cockpit.core.terminal.far_terminal import (
     without_words,
 )
 
-SOME = settings(max_examples=examples(40))
+SOME = settings(max_examples=examples(25))
 TEXTS = st.text(alphabet="ab\x1b_[]\\;cockpit0>y", max_size=10)
 
 

@@ -4,7 +4,8 @@ import difflib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop.intake.repositories import Repo
 
@@ -38,6 +39,8 @@ def test_what_git_says_of_odd_files(tmp_path: Path) -> None:
         assert found["new\nline"].added[0].text == "1"
 
 
+@pytest.mark.search
+@settings(max_examples=examples(25))
 @given(st.text(max_size=400), LINES)
 def test_nothing_that_is_not_a_diff_raises(noise: str, lines: list[str]) -> None:
     parse_diff(noise)
@@ -66,6 +69,8 @@ def test_how_a_signature_got_narrower(old: str, new: str, said: str) -> None:
     assert narrower(before, after) == said
 
 
+@pytest.mark.search
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_numbers_and_text_are_those_of_the_files(data: st.DataObject) -> None:
     lines = st.lists(st.sampled_from(KINDS), min_size=1, max_size=12)

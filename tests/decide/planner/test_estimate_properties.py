@@ -46,7 +46,7 @@ def is_below(one: Span, other: Span) -> bool:
     return one.low <= other.low and one.likely <= other.likely and one.high <= other.high
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(history, size, st.none() | st.floats(0, 0.001))
 def test_an_estimate_is_a_range_that_is_never_negative(past, size, price):
     estimate = estimate_task(past, PRIOR, size, usd_a_token=price)
@@ -57,7 +57,7 @@ def test_an_estimate_is_a_range_that_is_never_negative(past, size, price):
     assert estimate.history == min(40, len(past))
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.lists(past_task, max_size=40), size, st.randoms(use_true_random=False))
 def test_it_depends_on_the_tasks_alone_and_not_on_their_order(past, size, dice):
     shuffled = list(past)
@@ -66,14 +66,14 @@ def test_it_depends_on_the_tasks_alone_and_not_on_their_order(past, size, dice):
     assert one == other == estimate_task(past, PRIOR, size, usd_a_token=1e-6)
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(history, size, st.integers(0, 100_000))
 def test_a_larger_task_is_never_estimated_lower(past, size, more):
     small, large = (estimate_task(past, PRIOR, each) for each in (size, size + more))
     assert all(is_below(*pair) for pair in zip(spans(small), spans(large), strict=True))
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.integers(2, 30), st.integers(4, 40), st.integers(1_000, 10**6))
 def test_one_outlier_moves_the_likely_value_no_further_than_a_neighbour(usual, count, outlier):
     past = [PastTask(usual + at % 3, 1_000 * (usual + at % 3), SIZE) for at in range(count)]
@@ -83,7 +83,7 @@ def test_one_outlier_moves_the_likely_value_no_further_than_a_neighbour(usual, c
     assert with_one.waves.high <= max(PRIOR.waves[2], MOST_ABOVE_MEDIAN * (usual + 3))
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     st.lists(past_task, max_size=40),
     size,

@@ -41,7 +41,7 @@ durations = st.lists(st.floats(0, 1_000), min_size=1, max_size=30)
 
 
 @pytest.mark.search
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(durations, st.integers(1, 8), st.data())
 def test_the_time_is_between_the_longest_way_and_one_after_another(durations, workers, data):
     count = len(durations)

@@ -99,7 +99,7 @@ RUNS = st.builds(
 
 
 @pytest.mark.search
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(st.lists(RUNS, max_size=12))
 def test_lessons_are_few_short_distinct_and_the_same_again(runs: list[CommandRun]) -> None:
     evidence = SessionEvidence(commands=tuple(runs))

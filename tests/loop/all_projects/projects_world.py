@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loop.stored_session import store_session
+from state_for_tests import put_store
 
 from cockpit.core.clock import Clock, CountingIds, FixedClock
 from cockpit.core.project_paths import ProjectPaths
@@ -26,7 +27,7 @@ def make_project(folder: Path, *, branch: str = "main") -> ProjectPaths:
 
 
 def open_store(place: ProjectPaths, clock: Clock | None = None) -> Store:
-    return Store.open(place.database, clock or FixedClock(), CountingIds())
+    return Store.open(put_store(place.database), clock or FixedClock(), CountingIds())
 
 
 def begin(store: Store, root: Path, **fields: Any) -> str:

@@ -14,7 +14,7 @@ import run_cockpit
 from copied_repository import copy_repository
 from loop.loop_calc import git
 from loop.scenario import ask, finish, turn
-from state_for_tests import kept_variables
+from state_for_tests import kept_variables, put_store
 
 from cockpit.access.principals import PERSON, Caller
 from cockpit.core.project_paths import locate_project
@@ -197,7 +197,7 @@ class Desk:
 
 def desk(path: Path, clock: Any = None, ids: Any = None, **limits: Any) -> Desk:
     """Open a store at ``path`` with the shipped profile as version 1."""
-    store = Store.open(path, clock, ids)
+    store = Store.open(put_store(path), clock, ids)
     settings = RuntimeSettings(adaptation=ProfileChangeLimits(**limits))
 
     def ensure(tx: Tx) -> None:

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -220,6 +221,8 @@ ROOMS = st.dictionaries(
 )
 
 
+@pytest.mark.search
+@settings(max_examples=examples(25))
 @given(
     RULES,
     ROOMS,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.canonical_json import canonical_json
@@ -125,6 +126,8 @@ FIELD = st.sampled_from(
 )
 
 
+@pytest.mark.search
+@settings(max_examples=examples(20))
 @given(st.dictionaries(FIELD, JSON) | JSON)
 def test_whatever_comes_is_read_or_refused(value):
     try:

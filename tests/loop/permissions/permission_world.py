@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loop.stored_session import store_session
+from state_for_tests import put_store
 
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.loop.change_waiter import ChangeWaiter
@@ -107,7 +108,7 @@ class World:
 
 
 def open_world(root: Path, folder: Path, policy: str = "ask") -> World:
-    store = Store.open(folder / "cockpit.db", FixedClock(), CountingIds())
+    store = Store.open(put_store(folder / "cockpit.db"), FixedClock(), CountingIds())
     session_id = store.write_now(lambda tx: begin_session(tx, root, policy))
     return World(store, root, session_id, ChangeWaiter(store))
 

@@ -309,7 +309,7 @@ SCRIPTS = st.one_of(
 
 
 @pytest.mark.search
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 @given(SCRIPTS)
 def test_a_script_is_judged_alike_over_every_way_in(script):
     judged = {way: describe(request) for way, request in ways(script).items()}
@@ -318,7 +318,7 @@ def test_a_script_is_judged_alike_over_every_way_in(script):
 
 
 @pytest.mark.search
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(SCRIPTS)
 def test_the_hook_itself_judges_as_the_queue_does(script):
     for command in (script, f"/bin/bash -lc {shlex.quote(script)}", ["bash", "-lc", script]):

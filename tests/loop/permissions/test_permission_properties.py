@@ -101,7 +101,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(request_=REQUESTS)
 def test_whatever_is_sent_is_shown_without_secrets_or_control(place, request_):
     described = describe_request(request_, place)
@@ -124,7 +124,7 @@ def _proposal(title: str, body: Any, risk: str) -> Proposal:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     pieces=st.lists(st.text(alphabet="ab \n/.=", max_size=8), min_size=1, max_size=5),
     change=st.text(alphabet="xyz \n", max_size=8),

@@ -32,14 +32,25 @@ async def test_a_tool_that_only_reads_is_called_under_the_policy_reads(opened, s
     write_tool(project)
     async with opened() as runtime:
         await approve(runtime)
-        session = await run_session(
-            runtime, script(calling("wc", '{ path = "calc.py", minimum = 3 }')), "reads"
-        )
+        model = script(calling("wc", '{ path = "calc.py", minimum = 3 }'))
+        session = await run_session(runtime, model, "reads", "what does calc do?")
         (result,) = await read_results(runtime, session.session_id)
         assert '"words":' in result and "counting calc.py" in result
         (proposal,) = await read_proposals(runtime, session.session_id)
         assert (proposal.body["type"], proposal.risk) == ("own_tool", "low")
         assert proposal.decided_by == "policy:reads"
+        # It is a question: no tool that writes is offered.
+        prompt, _ = await runtime.store.read(
+            lambda c: render_stored_prompt(c, runtime.engine, f"{session.session_id}-w1")
+        )
+        names = [tool.name for tool in prompt.tools]
+        assert "count_words" in names and "add_line" not in names
+        rows = await runtime.store.read(
+            lambda c: c.execute(
+                "SELECT detail_json FROM journal WHERE action=?", (str(Action.TOOLS_OFFERED),)
+            ).fetchall()
+        )
+        assert len(rows) == 1 and "count_words" in rows[0][0] and "add_line" not in rows[0][0]
 
 
 async def test_a_tool_that_writes_waits_for_the_user(opened, script, project):
@@ -99,25 +110,6 @@ async def test_a_module_that_is_new_beside_the_file_asks_again(opened, project):
         assert len(await runtime.store.read(read)) == 2
         (path.parent / "extra.py").write_text("raise SystemExit\n")
         assert await runtime.store.read(read) == ()
-
-
-async def test_a_session_that_only_reads_has_no_tool_that_writes(opened, script, project):
-    write_tool(project)
-    async with opened() as runtime:
-        await approve(runtime)
-        model = script(calling("count_words", '{ path = "calc.py" }'))
-        session = await run_session(runtime, model, "reads", "what does calc do?")
-        prompt, _ = await runtime.store.read(
-            lambda c: render_stored_prompt(c, runtime.engine, f"{session.session_id}-w1")
-        )
-        names = [tool.name for tool in prompt.tools]
-        assert "count_words" in names and "add_line" not in names
-        rows = await runtime.store.read(
-            lambda c: c.execute(
-                "SELECT detail_json FROM journal WHERE action=?", (str(Action.TOOLS_OFFERED),)
-            ).fetchall()
-        )
-        assert len(rows) == 1 and "count_words" in rows[0][0] and "add_line" not in rows[0][0]
 
 
 async def test_an_approval_that_another_program_wrote_counts_for_nothing(opened, project):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loop.stored_session import store_session
+from state_for_tests import put_store
 
 from cockpit.access.principals import Caller
 from cockpit.core.clock import CountingIds, FixedClock
@@ -190,5 +191,5 @@ def passed(proposal: Proposal) -> bool:
 
 def open_trust(folder: Path, root: Path) -> TrustWorld:
     return TrustWorld(
-        Store.open(folder / "cockpit.db", FixedClock(step_s=0.001), CountingIds()), root
+        Store.open(put_store(folder / "cockpit.db"), FixedClock(step_s=0.001), CountingIds()), root
     )

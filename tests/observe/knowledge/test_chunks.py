@@ -113,7 +113,7 @@ def test_kinds_of_files() -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     st.text(alphabet="# =-`~>*|\n\tab1.\"'[]()\x0c\u2028é", max_size=400),
     st.sampled_from(["a.md", "a.rst"]),

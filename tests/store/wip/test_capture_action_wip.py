@@ -233,7 +233,7 @@ ARGUMENTS = st.dictionaries(
 
 
 @pytest.mark.search
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 @given(
     st.sampled_from(["Bash", "Edit", "apply_patch", "shell", "git_commit", "run"]),
     ARGUMENTS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from pathlib import Path
@@ -94,7 +95,7 @@ def rows(project: Project, action: str) -> list[Any]:
     return [row for row in found if row["action"] == action]
 
 
-async def test_the_work_of_an_agent_is_kept_on_its_task_and_captured_again_from_receipts(project):
+def test_the_work_of_an_agent_is_kept_on_its_task_and_captured_again_from_receipts(project):
     words = ("--task", "t-1", "--model", project.script(WORKS), "--approve", "all")
     project.run("run", "fix calc so that it adds", *words)
     known = wip_of(project)
@@ -123,15 +124,19 @@ async def test_the_work_of_an_agent_is_kept_on_its_task_and_captured_again_from_
     assert project.json("tasks", "show", "T-1", "--json")["status"] == "done"
 
     # A process may die between an action's receipt and the capture, which the next one makes up for.
+    for statement in ("", "UPDATE tasks SET work_in_progress=NULL"):
+        assert asyncio.run(capture_again(project, statement)) == known
+
+
+async def capture_again(project: Project, statement: str) -> object:
+    """Capture what the receipts of the only session say, after ``statement``; returns what is known then."""
     async with open_runtime(locate_project(project.root), RuntimeSettings()) as runtime:
-        for statement in ("", "UPDATE tasks SET work_in_progress=NULL"):
-            await runtime.store.write(lambda tx, s=statement: tx.execute(s))
-            await capture_again(runtime)
-            assert runtime.store.read_now(lambda c: tasks.load(c, "T-1").wip) == known
+        await runtime.store.write(lambda tx: tx.execute(statement))
+        await _capture(runtime)
+        return runtime.store.read_now(lambda c: tasks.load(c, "T-1").wip)
 
 
-async def capture_again(runtime: Runtime) -> None:
-    """Capture what the receipts of the only session say."""
+async def _capture(runtime: Runtime) -> None:
     store = runtime.store
     (session,) = store.read_now(sessions.select_recent)
     for wave in store.read_now(lambda c: waves.select_for_session(c, session.session_id)):

@@ -21,7 +21,7 @@ from cockpit.store.backlog.wip import (
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.search]
-SOME = settings(max_examples=examples(40))
+SOME = settings(max_examples=examples(25))
 
 WORDS = st.text(max_size=12)
 SCALARS = st.one_of(st.integers(-5, 5), st.booleans(), WORDS)

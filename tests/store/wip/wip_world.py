@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from state_for_tests import put_store
+
 from cockpit.backlog import service
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.backlog import tasks, wip
@@ -19,7 +21,9 @@ class World:
     """``E-1`` with ``S-1`` with ``T-1`` and ``T-2``."""
 
     def __init__(self, folder: Path) -> None:
-        self.store = Store.open(folder / "cockpit.db", FixedClock(step_s=1.0), CountingIds())
+        self.store = Store.open(
+            put_store(folder / "cockpit.db"), FixedClock(step_s=1.0), CountingIds()
+        )
         self.store.write_now(self._made)
 
     @staticmethod
