@@ -205,7 +205,8 @@ def _backup(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
         old.unlink(missing_ok=True)
 
 
-def _statements(sql: str) -> list[str]:
+@cache
+def _statements(sql: str) -> tuple[str, ...]:
     statements: list[str] = []
     pending = ""
     for line in sql.splitlines(keepends=True):
@@ -217,4 +218,4 @@ def _statements(sql: str) -> list[str]:
         line.strip().startswith("--") or not line.strip() for line in pending.splitlines()
     ):
         raise StoreCorrupt(f"A migration ends in an incomplete statement: {pending.strip()[:80]!r}")
-    return statements
+    return tuple(statements)
