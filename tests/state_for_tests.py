@@ -116,10 +116,10 @@ def copy_project(source: Path, target: Path) -> None:
         copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copytree(state, copy, symlinks=True, ignore=shutil.ignore_patterns(PROJECT_FILE))
         locate_project(target).prepare()
-        _anchor_copy(copy / DATABASE)
+        anchor_copy(copy / DATABASE)
 
 
-def _anchor_copy(database: Path) -> None:
+def anchor_copy(database: Path) -> None:
     """Give a copied store its anchor, as if it had been written here: a screen warns of one without."""
     file = head_anchor.find_anchor_file(database)
     if file is not None and database.exists():

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from copied_repository import copy_repository
+from copied_repository import copy_repository, open_empty_store
 
 from cockpit.backlog import service
-from cockpit.core.clock import RandomIds, SystemClock
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import handoffs, tasks
@@ -112,7 +111,7 @@ class World:
         root = repository(folder)
         place = locate_project(root)
         place.prepare()
-        return cls(folder, root, place, Store.open(place.database, SystemClock(), RandomIds()))
+        return cls(folder, root, place, open_empty_store(place.database))
 
     def task(self, title: str = "Make add add", **fields: Any) -> str:
         given = {"files": ["calc.py"], **fields}
