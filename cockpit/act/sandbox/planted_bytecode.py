@@ -12,7 +12,7 @@ from pathlib import Path
 
 MOST_ENTRIES = 10_000
 """Files and folders that are looked at: a command must not wait for longer than a few milliseconds."""
-MOST_FOUND = 200
+MOST_COVERED = 200
 _FOLDER = "__pycache__"
 _APART = frozenset({".git", "node_modules", "site-packages", "dist-packages"})
 """Not installed packages: who can change their bytecode can change their sources, which nothing shows."""
@@ -24,7 +24,7 @@ def find_bytecode(root: Path) -> tuple[str, ...] | None:
     That is a project that is too large, has too many of them, a link or a file in place of one, or a folder
     that cannot be read.
     """
-    found: list[str] = []
+    caches: list[str] = []
     waiting = [str(root)]
     left = MOST_ENTRIES
     try:
@@ -32,15 +32,15 @@ def find_bytecode(root: Path) -> tuple[str, ...] | None:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     left -= 1
+                    if left < 0 or len(caches) > MOST_COVERED:
+                        return None
                     is_folder = entry.is_dir(follow_symlinks=False)
                     if entry.name == _FOLDER:
                         if not is_folder:
                             return None
-                        found.append(entry.path)
+                        caches.append(entry.path)
                     elif is_folder and entry.name not in _APART:
                         waiting.append(entry.path)
-            if left < 0 or len(found) > MOST_FOUND:
-                return None
     except OSError:
         return None
-    return tuple(found)
+    return tuple(caches)
