@@ -1,4 +1,4 @@
-"""Git repositories for tests: each is made once by git in a process of tests, and copied from then on."""
+"""Repositories for tests: each is made once in a process of tests, then copied."""
 
 from __future__ import annotations
 

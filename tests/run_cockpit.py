@@ -26,8 +26,6 @@ from cockpit.access.reading_sandbox import reading_sandbox, use_reading_sandbox
 
 BARE = (sys.executable, "-m", "cockpit")
 PROGRAM = (sys.executable, str(Path(__file__).with_name("cockpit_for_user.py")))
-_IN_A_PROCESS = frozenset(("acp", "demo", "mcp", "replay", "serve", "web"))
-"""What serves or draws."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -56,9 +54,8 @@ def run_bytes(
 ) -> subprocess.CompletedProcess[bytes]:
     """Do what :func:`run` does, with bytes for text."""
     env = {state_for_tests.VARIABLE: state_for_tests.folder(), **env}
-    needs_process = not words or words[0] in _IN_A_PROCESS
     is_alone = threading.current_thread() is threading.main_thread()
-    if needs_process or not is_alone or asyncio._get_running_loop() is not None:
+    if not words or not is_alone or asyncio._get_running_loop() is not None:
         return subprocess.run(
             [*PROGRAM, *words],
             cwd=cwd,

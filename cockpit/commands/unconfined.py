@@ -49,7 +49,7 @@ class Unconfined(Struct, frozen=True):
 async def find_unconfined(settings: Settings, runner_name: str | None) -> Unconfined | None:
     """Return what would run outside the sandbox with this runner (None: the built-in agent)."""
     from cockpit.act.sandbox.bubblewrap import detect
-    from cockpit.tasks.external_agent_role import find_runner
+    from cockpit.agents.stdio.driven_runners import find_runner
 
     sandbox = await detect(os.environ, settings.runtime.sandbox)
     runner = find_runner(settings.runtime, runner_name)

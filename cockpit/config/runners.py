@@ -16,8 +16,7 @@ from cockpit.agents.runs.agent_command_line import PLACEHOLDERS
 from cockpit.agents.stdio.driven_runners import driven_command
 from cockpit.config.all_settings import OutOfBounds
 from cockpit.core.read_record import convert
-from cockpit.loop.runtime_settings import RunnerSettings
-from cockpit.tasks.task_context import EMBEDDED
+from cockpit.loop.runtime_settings import EMBEDDED, RunnerSettings
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)

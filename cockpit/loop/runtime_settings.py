@@ -87,6 +87,10 @@ class TrustSettings(Struct, frozen=True):
     """Days after which a rule ends, and decisions no longer count."""
 
 
+EMBEDDED = "embedded"
+"""The runner that is the built-in agent."""
+
+
 class RunnerSettings(Struct, frozen=True):
     """An external agent that may play a role in place of the built-in agent."""
 

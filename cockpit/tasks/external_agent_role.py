@@ -10,11 +10,11 @@ from pathlib import Path
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.access.token_scopes import AGENT_SCOPES, READ, WORK_READ
-from cockpit.agents.registry.known_agents import AgentInvalid, load_agents
+from cockpit.agents.registry.known_agents import load_agents
 from cockpit.agents.runs.agent_command_line import RunnerMissing, placeholders_in
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events
 from cockpit.agents.runs.run_agent import count_runs, run_agent
-from cockpit.agents.stdio.driven_runners import ACP_PREFIX, driven_names, find_driven_runner
+from cockpit.agents.stdio.driven_runners import ACP_PREFIX
 from cockpit.agents.stdio.open_dialogue import ask_in_queue
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.core.errors import CockpitError, MachineFault, Stale, find_full_disk
@@ -23,14 +23,14 @@ from cockpit.loop.intake.assign_role import Assignment
 from cockpit.loop.intake.roles import Role
 from cockpit.loop.intake.task_words import join_task_words
 from cockpit.loop.permissions.ask_context import ensure_turn_wave
-from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
+from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.loop.skills.agent_skills import give_skills
 from cockpit.loop.wave_context import Engine
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 from cockpit.tasks.git import WorktreeError, commit_of, discard_changes, git, try_git
-from cockpit.tasks.task_context import EMBEDDED, TaskContext
+from cockpit.tasks.task_context import TaskContext
 
 _WRITING_TOOLS = frozenset(("write_file", "edit_file", "run", "git_commit"))
 _MAX_FILES = 20
@@ -60,26 +60,6 @@ class RunnerCrashed(CockpitError):
     """An external agent ended without a final message; its step runs again."""
 
     code = "runner_crashed"
-
-
-def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
-    """Return the runner of that name; None is the built-in agent.
-
-    Raises :class:`~cockpit.agents.runs.agent_command_line.RunnerMissing` for a name that is not configured.
-    """
-    if name is None or name == EMBEDDED:
-        return None
-    try:
-        runner = settings.runners.get(name) or find_driven_runner(name, settings.user_dir)
-    except AgentInvalid as error:
-        raise RunnerMissing(str(error)) from error
-    if runner is None:
-        available = ", ".join(dict.fromkeys([EMBEDDED, *settings.runners, *driven_names()]))
-        raise RunnerMissing(
-            f"There is no runner {name!r}; available: {available}. Add one to your configuration:"
-            f" [runner.{name}] command = [...]."
-        )
-    return runner
 
 
 def began_session(session: Session, runner: RunnerSettings | None) -> bool:

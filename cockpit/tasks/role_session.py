@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cockpit.access.confined_paths import PathRefused
+from cockpit.agents.stdio.driven_runners import find_runner
 from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_reads
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import fence_text, make_visible
@@ -35,7 +36,7 @@ from cockpit.store.journal.details.sessions import SessionStopped
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 from cockpit.tasks.change_for_review import read_change
-from cockpit.tasks.external_agent_role import began_session, find_runner, run_role_with_agent
+from cockpit.tasks.external_agent_role import began_session, run_role_with_agent
 from cockpit.tasks.git import WorktreeError, changed_files
 from cockpit.tasks.outage import NOT_OFFLINE
 from cockpit.tasks.role_result import RoleResult, count_tools, select_standing_refusals

@@ -30,6 +30,7 @@ from cockpit.loop.planner.estimate_run import (
     begin_run_estimate,
     prepare_run_estimate,
 )
+from cockpit.loop.runtime_settings import EMBEDDED
 from cockpit.store.backlog import tasks, wip
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import retry_delays, task_runs, worktrees
@@ -61,7 +62,7 @@ from cockpit.tasks.role_result import RoleResult
 from cockpit.tasks.role_session import TaskRuntime, run_role
 from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import NextStep, next_step
-from cockpit.tasks.task_context import EMBEDDED, TaskContext, TaskOutcome
+from cockpit.tasks.task_context import TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
 from cockpit.tasks.verdict import parse_verdict
 from cockpit.tasks.work_done import judge_work, name_unheld

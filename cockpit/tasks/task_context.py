@@ -13,10 +13,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 
-__all__ = ["EMBEDDED", "TaskContext", "TaskOutcome", "WorkSettings"]
-
-EMBEDDED = "embedded"
-"""The runner that is the built-in agent."""
+__all__ = ["TaskContext", "TaskOutcome", "WorkSettings"]
 
 
 class TaskContext(Struct, frozen=True):

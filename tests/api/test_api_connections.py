@@ -112,7 +112,7 @@ async def test_slow_clients_are_cut_off(tmp_path: Path) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
             writer.write(HALF)
             answer = asyncio.create_task(reader.read())
-            async with httpx2.AsyncClient(base_url=address.url) as client:
+            async with httpx2.AsyncClient(base_url=address.url, verify=False) as client:
                 assert (await client.get("/health")).status_code == 200
             async with asyncio.timeout(PATIENCE_S):
                 while not answer.done():
@@ -214,7 +214,7 @@ async def test_one_client_too_many_is_told_so(tmp_path: Path) -> None:
             async with asyncio.timeout(PATIENCE_S):
                 while server.server_state.connections:
                     await asyncio.sleep(0.005)
-            async with httpx2.AsyncClient(base_url=address.url) as client:
+            async with httpx2.AsyncClient(base_url=address.url, verify=False) as client:
                 assert (await client.get("/health")).status_code == 200
 
 
@@ -241,7 +241,7 @@ async def test_a_unix_socket_is_its_owners(tmp_path: Path) -> None:
     assert (path.stat().st_mode & 0o777, address.url) == (0o600, f"unix:{path}")
     with Store.open(tmp_path / "cockpit.db") as store:
         async with serving(store, listener, address):
-            transport = httpx2.AsyncHTTPTransport(uds=str(path))
+            transport = httpx2.AsyncHTTPTransport(uds=str(path), verify=False)
             async with httpx2.AsyncClient(
                 base_url="http://localhost", transport=transport
             ) as client:

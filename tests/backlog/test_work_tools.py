@@ -143,7 +143,7 @@ def any_body(seeds: list[bytes]) -> dict[str, Any]:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(st.lists(st.binary(min_size=4, max_size=4), max_size=6).map(any_body))
 @example(any_body([b"TlF{"]))  # objects in objects, whose members alone are too many
 def test_what_fits_is_not_touched(body: dict[str, Any]) -> None:
@@ -153,7 +153,7 @@ def test_what_fits_is_not_touched(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.text(max_size=300)), max_size=30))
 def test_pages_go_on_where_they_ended(items: list[dict[str, str]]) -> None:
     seen, offset = 0, 0

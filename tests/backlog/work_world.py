@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from state_for_tests import put_store
+
 from cockpit.backlog import service
 from cockpit.backlog.story_completion import Boundaries
 from cockpit.store.backlog import tasks, work_queue
@@ -88,7 +90,7 @@ class Backlog:
 
 
 def opened(folder: Path) -> Backlog:
-    return Backlog(Store.open(folder / "cockpit.db"))
+    return Backlog(Store.open(put_store(folder / "cockpit.db")))
 
 
 def tables_of_the_queue(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:

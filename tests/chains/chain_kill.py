@@ -27,8 +27,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal, verify_chain
 
 BRANCH = "cockpit/ch-1"
-TOKENS = "6000"
-"""What a session may spend: about two tasks."""
+TOKENS = "9000"
+"""What a session may spend: about three tasks."""
 PATIENCE_S = 300
 DONE = {"T-1": 1, "T-2": 2, "T-4": 1, "T-5": 1}
 """The tasks that come to their end, and how often their tests are run."""

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +85,13 @@ class Chains:
 
     def read(self, look: Callable[[Any], Any]) -> Any:
         """Look into the store while others write it."""
-        with Store.open(state_of(self.root) / "cockpit.db") as store:
+        with Store.open(self._database) as store:
             return store.read_now(look)
+
+    @cached_property
+    def _database(self) -> Path:
+        """Found once: git is asked where the project is."""
+        return state_of(self.root) / "cockpit.db"
 
     def chain(self, chain_id: str = "ch-1") -> Chain:
         found: Chain = self.read(lambda seen: chains.load(seen, chain_id))

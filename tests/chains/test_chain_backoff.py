@@ -53,7 +53,7 @@ class Watched(FixedClock):
 
     async def sleep(self, seconds: float) -> None:
         self.slept += seconds
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)
         self.advance(seconds)
 
 
@@ -199,7 +199,7 @@ async def test_the_pause_is_shown_in_words_and_ends_with_it(world: World) -> Non
     watch = Supervision(store, world.place, os.environ, (sys.executable, "-c", "exit(1)"))
     watching = asyncio.ensure_future(supervise(watch, "ch-1"))
     while not any(row.action == "chain.session.delayed" for row in rows(store)):
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)
     (delayed,) = (row for row in rows(store) if row.action == "chain.session.delayed")
     watching.cancel()
     line = ProgressLines("ch-1").line_for(delayed)

@@ -84,26 +84,26 @@ def assert_logged_once(world: Chains, log: Path) -> None:
 
 def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     """Over a checkout with files of the user's own, of which none is loaded as a module."""
-    world = Chains.made(tmp_path, 3)
+    world = Chains.made(tmp_path, 2)
     for name in ("cockpit", "click", "asyncio"):
         (world.root / f"{name}.py").write_text("raise SystemExit('loaded')\n", encoding="utf-8")
     before = git(world.root, "status", "--porcelain"), git(world.root, "rev-parse", "HEAD")
     log = tmp_path / "steps.jsonl"
     world.project.extra |= {**PRESSED, "COCKPIT_LOG_JSON": str(log), "COCKPIT_REPORT": "always"}
-    done = world.project.run(*WORK, "--all", *world.model(world.scenario(3)))
+    done = world.project.run(*WORK, "--all", *world.model(world.scenario(2)))
     assert_logged_once(world, log)
     assert "reached its token limit" in done.stdout
     assert "Resuming T-" in done.stdout
-    assert "ch-1 is completed. 3/3 tasks done" in done.stdout
+    assert "ch-1 is completed. 2/2 tasks done" in done.stdout
     assert "git merge cockpit/ch-1" in done.stdout
     assert "3 files in your checkout are not committed" in done.stderr
-    assert world.statuses() == {"T-1": "done", "T-2": "done", "T-3": "done"}
+    assert world.statuses() == {"T-1": "done", "T-2": "done"}
     sessions = world.sessions()
     assert len(sessions) >= 2
     assert len({one.pid for one in sessions}) == len(sessions)
     assert [one.reason for one in sessions][-1] == "empty"
     assert {one.reason for one in sessions[:-1]} == {"pressure"}
-    for at in (1, 2, 3):
+    for at in (1, 2):
         assert git(world.root, "show", f"cockpit/ch-1:part{at}.py") == f"x = {at}"
     assert (
         git(world.root, "status", "--porcelain"),
@@ -111,21 +111,21 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     ) == before
     (listed,) = world.project.json("chain", "list", "--json")
     assert [one["ordinal"] for one in listed["sessions"]] == [one.ordinal for one in sessions]
-    assert sum(one["tasks_done"] for one in listed["sessions"]) == 3
-    assert listed["progress"] == {"total": 3, "done": 3, "blocked": 0, "under_way": 0, "ready": 0}
+    assert sum(one["tasks_done"] for one in listed["sessions"]) == 2
+    assert listed["progress"] == {"total": 2, "done": 2, "blocked": 0, "under_way": 0, "ready": 0}
     assert listed["tokens"] == sum(one.tokens for one in sessions) > 4000
     page = world.project.run("chain", "show", "1").stdout
     assert "ch-1 completed" in page
     assert "of 4,000 tokens (" in page
     assert "ch-1" in world.project.run("chain", "watch").stdout
-    assert "3/3" in world.project.run("chain", "list").stdout
+    assert "2/2" in world.project.run("chain", "list").stdout
     path = world.project.run("chain", "report", "--path").stdout.strip()
     assert path.endswith(".cockpit/reports/chain-1-report.md")
 
 
 def test_a_chain_is_drained_then_stopped_at_once_and_resumed(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 2)
-    model = world.model(slowly(world.scenario(2)))
+    world = Chains.made(tmp_path, 1)
+    model = world.model(slowly(world.scenario(1)))
     running = world.project.start(*WORK, "--all", "-n", "1", *model)
     world.told(running, "T-1 · implement")
     running.send_signal(signal.SIGINT)
@@ -136,9 +136,9 @@ def test_a_chain_is_drained_then_stopped_at_once_and_resumed(tmp_path: Path) -> 
     assert "cockpit chain resume ch-1" in told
     (first,) = world.sessions()
     assert (first.status, first.reason) == ("clean", "drained")
-    assert world.statuses() == {"T-1": "in_progress", "T-2": "todo"}
+    assert world.statuses() == {"T-1": "in_progress"}
 
-    world.model(world.scenario(2).replace(PASSES, slowly(PASSES, 30)))
+    world.model(world.scenario(1).replace(PASSES, slowly(PASSES, 30)))
     running = world.project.start("work", "--continue")
     told = "".join(world.told(running, "T-1 · spec review"))
     assert "Resuming T-1 from: implementing phase, next: run the tests" in told
@@ -149,9 +149,9 @@ def test_a_chain_is_drained_then_stopped_at_once_and_resumed(tmp_path: Path) -> 
     assert "Stopping now" in told
     assert [(one.status, one.reason) for one in world.sessions()][1:] == [("stopped", "stopped")]
     assert "stopped already" in world.project.run("chain", "stop", expect=1).stderr
-    world.model(world.scenario(2))
+    world.model(world.scenario(1))
     assert "ch-1 is completed" in world.project.run("chain", "resume", "--max-chains", "3").stdout
-    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    assert world.statuses() == {"T-1": "done"}
 
 
 def test_a_chain_is_not_resumed_where_nothing_confines_its_policy(tmp_path: Path) -> None:
@@ -172,14 +172,14 @@ def test_a_chain_is_not_resumed_where_nothing_confines_its_policy(tmp_path: Path
 
 
 def test_what_is_killed_is_recovered_and_gone_on_with(tmp_path: Path) -> None:
-    """A session, whose tasks the next one resumes, and the process that watches over that one."""
-    world = Chains.made(tmp_path, 2)
-    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(2))))
+    """A session, whose task the next one resumes, and the process that watches over that one."""
+    world = Chains.made(tmp_path, 1)
+    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1))))
     world.told(running, "T-1 · implement")
     os.kill(world.sessions()[0].pid, signal.SIGKILL)
-    world.told(running, "s1 died: its process is gone; the next worker resumes T-1, T-2")
+    world.told(running, "s1 died: its process is gone; the next worker resumes T-1")
     (crashed,) = world.rows("chain.session.crashed")
-    assert crashed["freed"] == ["T-1", "T-2"]
+    assert crashed["freed"] == ["T-1"]
     world.told(running, "Resuming T-1 from")
     watcher = world.project.start("chain", "watch", "1")
     assert "runs ch-" in world.project.run("chain", "resume", expect=3).stderr
@@ -190,12 +190,12 @@ def test_what_is_killed_is_recovered_and_gone_on_with(tmp_path: Path) -> None:
     assert "ch-1 is completed" in world.project.run("work", "--continue").stdout
     found = [(one.status, one.reason) for one in world.sessions()]
     assert [status for status, _ in found] == ["crashed", "clean"] and found[1][1] == "empty"
-    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    assert world.statuses() == {"T-1": "done"}
     # It handed nothing over: it is none of the sessions that a chain may have.
     assert "workers    1 of 10" in world.project.run("chain", "show").stdout
     code, told = world.end(watcher)
     assert code == 0 and "ch-1 works on the backlog" in told
-    assert told.rstrip().endswith("ch-1 is completed. 2/2 tasks done, 0 ready")
+    assert told.rstrip().endswith("ch-1 is completed. 1/1 task done, 0 ready")
 
 
 def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:

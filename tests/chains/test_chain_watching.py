@@ -88,8 +88,9 @@ class HeardClock(FixedClock):
         self._world = world
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0.001)
-        if any(one.status == "running" for one in sessions_of(self._world)):
+        is_running = any(one.status == "running" for one in sessions_of(self._world))
+        await asyncio.sleep(0.001 if is_running else 0.02)
+        if is_running:
             self.advance(1.0)
         elif self._world.rows("chain.session.delayed"):
             self.advance(seconds)

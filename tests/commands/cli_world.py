@@ -91,6 +91,11 @@ class Project:
         """What ``cockpit`` prints, as JSON."""
         return json.loads(self.run(*words, expect=expect).stdout)
 
+    def rows(self, *words: str, expect: int = 0) -> list[dict[str, Any]]:
+        """The rows that ``cockpit`` streams while it runs to its end."""
+        done = self.run(*words, "--output-format", "stream-json", expect=expect)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def script(self, text: str = SCENARIO) -> str:
         """Write a scenario; returns the model that plays it."""
         path = self.config.parent / "scenario.toml"

@@ -9,7 +9,6 @@ import sqlite3
 import tomllib
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cli_world import PATIENCE_S, Project, make_branches
@@ -42,19 +41,19 @@ def database(project: Project) -> Path:
     return state_of(project.root) / "cockpit.db"
 
 
-def test_the_journal_is_followed_from_another_process(project: Project, watched: Any) -> None:
-    project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
+def test_the_journal_is_followed_from_another_process(project: Project) -> None:
+    words = ("run", REVIEW, "--model", project.script(), "--approve", "all")
+    project.run(*words)
     follower = project.start("journal", "tail", "--follow", "--json", "-n", "1")
     assert follower.stdout is not None
     first = json.loads(follower.stdout.readline())
     assert first["action"] == "session.completed"
-    run = watched("run", REVIEW, "--model", project.script(), "--approve", "all")
-    assert run.end() == 0
+    rows = project.rows(*words)
     seen = [first]
-    while seen[-1]["seq"] < run.rows[-1]["seq"]:
+    while seen[-1]["seq"] < rows[-1]["seq"]:
         seen.append(json.loads(follower.stdout.readline()))
     sealed = [row for row in seen[1:] if row["session_id"] and row["digest"]]
-    assert sealed == [row for row in run.rows if row["digest"]]
+    assert sealed == [row for row in rows if row["digest"]]
     follower.send_signal(signal.SIGINT)
     assert follower.communicate(timeout=PATIENCE_S)[1].strip() == ""
     assert follower.returncode == 130

@@ -15,13 +15,13 @@ from cockpit.decide.provider_extras import Installation, install_command
 
 pytestmark = pytest.mark.slow
 
-SDKS = ("anthropic", "openai", "pydantic_ai", "nats", "opentelemetry")
+SDKS = ("anthropic", "openai", "pydantic_ai", "nats", "opentelemetry", "onnxruntime")
 ROOT = Path(__file__).resolve().parents[2]
 KEY = {"ANTHROPIC_API_KEY": "sk-test-1234567890"}
 
 
 class Bare:
-    """An environment with every installed package but the SDKs. The pip in it writes down how it was called,
+    """An environment with every installed package but those of extras. Its pip writes down how it was called,
     and installs by linking."""
 
     def __init__(self, folder: Path) -> None:

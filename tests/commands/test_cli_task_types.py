@@ -264,23 +264,27 @@ arguments = { task_type = "implement", reason = "You asked for the fix itself." 
 """
 
 
-@pytest.mark.parametrize(("policy", "by"), [("reads", "person"), ("all", "policy:all")])
 def test_an_investigation_becomes_a_change_as_its_first_action_would_pass(
-    project: Project, watched: Any, policy: str, by: str
+    project: Project, watched: Any
 ) -> None:
     ends = ENDS.replace("[[turn]]", "[[turn]]\nwhen = { called = ['change_task_type'] }")
     script = project.script(CHANGES_TYPE + ends)
-    session = watched("run", "why are areas wrong?", "--model", script, "--approve", policy)
+    words = ("run", "why are areas wrong?", "--model", script, "--approve")
+    session = watched(*words, "reads")
     shown = session.until("proposal.created")["detail"]
     assert shown["title"] == "become implement (from investigate)"
-    if by == "person":
-        session.until("session.waiting")
-        project.run("proposals", "approve", shown["proposal_id"])
-    changed = session.until("session.changed")
-    assert (changed["actor"], changed["detail"]["task_type"]) == (by, "implement")
+    session.until("session.waiting")
+    project.run("proposals", "approve", shown["proposal_id"])
+    changed = [session.until("session.changed")]
     assert session.end() != 0
     assert "this session's task type is implement from now on" in texts(project)
     assert "**All green**" in texts(project)
+    rows = project.rows(*words, "all", expect=1)
+    changed += [row for row in rows if row["action"] == "session.changed"]
+    assert [(row["actor"], row["detail"]["task_type"]) for row in changed] == [
+        ("person", "implement"),
+        ("policy:all", "implement"),
+    ]
 
 
 def test_rules_of_the_project_and_a_type_that_cannot_be_used(

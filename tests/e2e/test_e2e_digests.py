@@ -21,16 +21,13 @@ def digests(document: dict[str, Any]) -> list[str]:
 
 
 def test_again_at_once_and_elsewhere(project: Project) -> None:
-    running = []
-    for seed in ("1", "77"):
-        project.extra["PYTHONHASHSEED"] = seed
-        running.append(project.start(*WORDS, *AS_JSON))
-    ended = [one.communicate(timeout=PATIENCE_S) for one in running]
-    assert [one.returncode for one in running] == [0, 0], ended
-    first, second = (digests(json.loads(out)) for out, _ in ended)
-    assert first == second and len(first) >= 2
+    project.extra["PYTHONHASHSEED"] = "77"
+    running = project.start(*WORDS, *AS_JSON)
+    first = digests(project.json(*WORDS, *AS_JSON))
+    out, error = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0, error
+    assert digests(json.loads(out)) == first and len(first) >= 2
     assert len(list((project.root / ".cockpit" / "reviews").iterdir())) == 1
-    assert digests(project.json(*WORDS, *AS_JSON)) == first
     clone = project.root.parent / "a clone"
     project.git("clone", "--quiet", str(project.root), str(clone))
     subprocess.run(["git", "branch", "main", "origin/main"], cwd=clone, check=True)

@@ -26,12 +26,12 @@ arguments = { status = "done", summary = "looked" }
 """
 
 
-def loaded_by(*words: str, cwd: Path, stdin: str = "") -> set[str]:
+def loaded_by(*words: str, cwd: Path, stdin: str = "", expect: int = 0) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "cockpit", *words],
         cwd=cwd, input=stdin, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == expect, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     return {line.rpartition("|")[2].strip() for line in lines}
 
@@ -52,6 +52,14 @@ def test_a_run_without_a_screen_loads_none(tmp_path: Path) -> None:
     modules = loaded_by(*words, cwd=tmp_path)
     assert "cockpit.decide.offline.script_model" in modules
     assert loads(modules, *SCREEN, *SDKS) == []
+
+
+def test_what_watches_over_a_chain_loads_no_session(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    words = ("work", "--all", "--headless", "--approve", "all", "--runner", "nobody")
+    modules = loaded_by(*words, cwd=tmp_path, expect=2)
+    assert "cockpit.agents.stdio.driven_runners" in modules
+    assert loads(modules, "cockpit.loop.session_loop", "numpy") == []
 
 
 def test_a_hook_call_loads_little_more_than_nothing(tmp_path: Path) -> None:

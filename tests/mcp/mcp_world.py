@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +43,16 @@ class Project:
         config = str(self.root.parent / "config")
         return {**kept, "HOME": str(home), "COCKPIT_CONFIG_DIR": config, **self.extra}
 
-    @property
+    @cached_property
     def database(self) -> Path:
-        return locate_project(self.root).database
+        """Found once: git is asked where the project is."""
+        place = locate_project(self.root)
+        place.prepare()
+        return place.database
 
     @contextmanager
     def store(self) -> Iterator[Store]:
         """The project's store, as another process than the server's opens it."""
-        locate_project(self.root).prepare()
         with Store.open(self.database) as store:
             yield store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -38,6 +39,7 @@ def test_an_external_agent_calls_an_approved_function_by_a_proposal(project: Pro
             calling = other.submit(wire.call, "own_shout", path="shapes.py")
             while not (waiting := project.waiting()):
                 assert not calling.done(), calling.result()
+                time.sleep(0.02)
             project.decide(waiting[0])
             answer = calling.result()
         assert (answer["status"], "DEF AREA" in answer["result"]) == ("confirmed", True)

@@ -10,6 +10,7 @@ import sys
 import pytest
 from mcp_world import Project, Wire
 
+from cockpit.mcp.tool_registry import tools_in_tier
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.journal import journal
 
@@ -17,26 +18,36 @@ pytestmark = pytest.mark.slow
 
 
 def test_nothing_but_the_protocol_is_on_standard_output(project: Project) -> None:
+    """Also what the twelve tools of the core answer, errors, and half of a character: whole and short."""
     with Wire(project).greet() as wire:
-        wire.call("create_task", title="One")
+        listed = wire.ask("tools/list")
+        names = {tool["name"] for tool in json.loads(listed)["result"]["tools"]}
+        assert (
+            names == {tool.name for tool in tools_in_tier("core")}
+            and len(names) <= 12
+            and len(listed) <= 4_000
+        )
+        # Hooks name what these two answer.
+        assert {"get_skill", "search_knowledge"} <= names
+        assert "--tier" in wire.refused("archive_task", task_id="T-99")
+        assert wire.call("create_task", title="cut \ud83d")["title"] == "cut ?"
+        assert wire.call("create_task", title="whole \U0001f600")["title"] == "whole \U0001f600"
+        for number in range(8):
+            wire.call("create_task", title=f"Task {number}", description="What it is about. " * 6)
+        answer = wire.ask("tools/call", {"name": "get_tasks", "arguments": {"fields": "minimal"}})
+        assert len(answer) <= 1_000
+        words = wire.refused("get_tasks", fields="x" * 1_000_000)
+        assert len(words) < 2_100 and "It takes: status" in words
         wire.refused("get_task", task_id="T-99")
         wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}})
         assert wire.process.stdin is not None
         wire.process.stdin.write(b"this is not JSON\n")
         wire.process.stdin.flush()
-        assert wire.call("get_task", task_id="T-1")["title"] == "One"
+        assert wire.call("get_task", task_id="T-1")["title"] == "cut ?"
         code, rest, complaints = wire.leave()
     assert code == 0
     assert [line for line in rest.splitlines() if json.loads(line).get("jsonrpc") != "2.0"] == []
     assert "Traceback" not in complaints
-
-
-def test_it_ends_when_it_is_told_to(project: Project) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with Wire(project, command=(sys.executable, "-m", "cockpit")).greet() as wire:
-            wire.call("get_session_context")
-            wire.process.send_signal(number)
-            assert wire.process.wait(timeout=30) == 130
 
 
 def test_a_client_that_stops_reading_ends_it_quietly(project: Project) -> None:
@@ -95,25 +106,8 @@ def test_calls_are_logged_and_refusals_are_journalled_once_a_minute(project: Pro
     assert [line["action"] for line in lines] == ["access.refused"] * 2
 
 
-def test_answers_are_whole_and_short(project: Project) -> None:
-    """The twelve tools of the core, ten tasks, errors, and a half of a character."""
-    with Wire(project).greet() as wire:
-        listed = wire.ask("tools/list")
-        names = {tool["name"] for tool in json.loads(listed)["result"]["tools"]}
-        assert len(names) <= 12 and len(listed) <= 4_000
-        # Hooks name what these two answer.
-        assert {"get_skill", "search_knowledge"} <= names
-        assert wire.call("create_task", title="cut \ud83d")["title"] == "cut ?"
-        assert wire.call("create_task", title="whole \U0001f600")["title"] == "whole \U0001f600"
-        for number in range(8):
-            wire.call("create_task", title=f"Task {number}", description="What it is about. " * 6)
-        answer = wire.ask("tools/call", {"name": "get_tasks", "arguments": {"fields": "minimal"}})
-        assert len(answer) <= 1_000
-        words = wire.refused("get_tasks", fields="x" * 1_000_000)
-        assert len(words) < 2_100 and "It takes: status" in words
-
-
 def test_an_answer_never_grows_past_its_cap_and_says_where_it_goes_on(project: Project) -> None:
+    """And a signal ends the server."""
     project.extra["COCKPIT_ANSWER_TOKENS"] = "4000"
     with Wire(project).greet() as wire:
         for number in range(16):
@@ -122,6 +116,8 @@ def test_an_answer_never_grows_past_its_cap_and_says_where_it_goes_on(project: P
         assert count_tokens(json.dumps(first, separators=(",", ":"))) <= 4_000
         assert first["more"] == 16 - len(first["tasks"]) > 0
         rest = wire.call("get_tasks", fields="standard", offset=first["next_offset"])
+        wire.process.send_signal(signal.SIGTERM)
+        assert wire.process.wait(timeout=30) == 130
     ids = [task["id"] for task in first["tasks"] + rest["tasks"]]
     assert ids == [f"T-{number}" for number in range(1, len(ids) + 1)]
 
@@ -144,5 +140,7 @@ def test_two_clients_at_once_lose_nothing_and_a_kill_neither(project: Project) -
             wire.process.wait()
     with Wire(project).greet() as wire:
         kept = wire.call("get_task", task_id="T-1", fields="full")["wip"]
+        wire.process.send_signal(signal.SIGINT)
+        assert wire.process.wait(timeout=30) == 130
     assert len({json.dumps(one) for one in kept["decisions"]}) == 40
     assert len(kept["files_modified"]) == 40

@@ -1,4 +1,4 @@
-"""Does a task in processes that may die: ``task_kill_driver.py PROJECT FOLDER TASK``.
+"""Does a task in processes that may die: ``task_kill_driver.py PROJECT FOLDER TASK TESTS``.
 
 Every line of stdin, ``[COMMITS, PATH]`` in JSON, asks for a process. After so many commits to the store it
 kills itself (0: never); ``PATH`` is where it finds programs. Answers ``[EXIT_CODE, TOLD]``: the process tells
@@ -20,7 +20,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.db.database import Store
 from cockpit.tasks.run_task import run_task
-from cockpit.tasks.task_context import TaskContext
+from cockpit.tasks.task_context import TaskContext, WorkSettings
 
 
 async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
@@ -44,6 +44,7 @@ async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
             chain_branch="cockpit/ch-1",
             approve="all",
             model=f"script:{folder / 'scenario.toml'}",
+            work=WorkSettings(test_command=sys.argv[4]),
         )
         print((await run_task(task_context, task_id)).status)
 

@@ -12,7 +12,6 @@ from copied_repository import copy_repository
 from state_for_tests import put_store
 
 from cockpit.backlog import service
-from cockpit.core.clock import RandomIds, SystemClock
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import handoffs, tasks
@@ -113,9 +112,7 @@ class World:
         root = repository(folder)
         place = locate_project(root)
         place.prepare()
-        return cls(
-            folder, root, place, Store.open(put_store(place.database), SystemClock(), RandomIds())
-        )
+        return cls(folder, root, place, Store.open(put_store(place.database)))
 
     def task(self, title: str = "Make add add", **fields: Any) -> str:
         given = {"files": ["calc.py"], **fields}

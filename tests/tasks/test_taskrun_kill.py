@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from examples import examples
-from tasks.taskrun_world import PASSES, World, edit, finish, git
+from tasks.taskrun_world import PASSES, QUICK, World, edit, finish, git
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,14 @@ def test_killed_at_any_commit_and_around_every_change_of_git_it_is_done_once(wor
     shim = shims / "git"
     shim.write_text(SHIM.format(marks=marks, git=shutil.which("git")), encoding="utf-8")
     shim.chmod(0o755)
-    words = [sys.executable, str(DRIVER), str(world.root), str(world.folder), task_id]
+    words = [
+        sys.executable,
+        str(DRIVER),
+        str(world.root),
+        str(world.folder),
+        task_id,
+        QUICK.test_command,
+    ]
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as driver:

@@ -18,6 +18,7 @@ from msgspec import Struct, field
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.act.sandbox.git_places import GitPlaces, find_git_places
+from cockpit.act.sandbox.planted_bytecode import find_bytecode
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.act.sandbox.seccomp_filter import filter_program, open_filter
 from cockpit.act.sandbox.visible_places import (
@@ -198,8 +199,8 @@ class Sandbox(Struct, frozen=True):
             files.append(open_filter(program))
             options += ["--seccomp", str(files[-1])]
         options += ["--chdir", str(root), "--setenv", "TMPDIR", "/tmp"]  # noqa: S108 - it is private
-        # What is shown is what runs: bytecode next to a file need not be of that file.
-        options += ["--setenv", "PYTHONPYCACHEPREFIX", "/tmp/pycache"]  # noqa: S108 - as above
+        if extra.tools:
+            options += _bytecode_options(root)
         for name, value in extra.variables.items():
             options += ["--setenv", name, value]
         # Last: nothing can be mounted below it afterwards.
@@ -234,6 +235,17 @@ class Sandbox(Struct, frozen=True):
     def _size(self) -> list[str]:
         limit = str(self.choices.limits.temporary_bytes)
         return ["--size", limit] if "--size" in self.options else []
+
+
+def _bytecode_options(root: Path) -> list[str]:
+    """Return what keeps Python from running bytecode of the project: what is shown is what runs."""
+    caches = find_bytecode(root)
+    if caches is None:
+        return ["--setenv", "PYTHONPYCACHEPREFIX", "/tmp/pycache"]  # noqa: S108 - it is private
+    options = ["--setenv", "PYTHONDONTWRITEBYTECODE", "1"]
+    for cache in caches:
+        options += ["--tmpfs", cache, "--remount-ro", cache]
+    return options
 
 
 async def detect(environment: Mapping[str, str], choices: SandboxChoices | None = None) -> Sandbox:

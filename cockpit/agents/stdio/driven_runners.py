@@ -13,9 +13,10 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from cockpit.agents.registry.known_agents import load_agents
+from cockpit.agents.registry.known_agents import AgentInvalid, load_agents
+from cockpit.agents.runs.agent_command_line import RunnerMissing
 from cockpit.core.state_folder import PLACE_VARIABLES
-from cockpit.loop.runtime_settings import RunnerSettings
+from cockpit.loop.runtime_settings import EMBEDDED, RunnerSettings, RuntimeSettings
 
 Protocol = Literal["stdio", "app-server"]
 
@@ -71,3 +72,23 @@ def find_driven_runner(name: str, user_dir: Path) -> RunnerSettings | None:
 def driven_names() -> tuple[str, ...]:
     """Return the names of the runners that need no configuration."""
     return (*_BUILT_IN, f"{ACP_PREFIX}NAME")
+
+
+def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
+    """Return the runner of that name; None is the built-in agent.
+
+    Raises :class:`~cockpit.agents.runs.agent_command_line.RunnerMissing` for a name that is not configured.
+    """
+    if name is None or name == EMBEDDED:
+        return None
+    try:
+        runner = settings.runners.get(name) or find_driven_runner(name, settings.user_dir)
+    except AgentInvalid as error:
+        raise RunnerMissing(str(error)) from error
+    if runner is None:
+        available = ", ".join(dict.fromkeys([EMBEDDED, *settings.runners, *driven_names()]))
+        raise RunnerMissing(
+            f"There is no runner {name!r}; available: {available}. Add one to your configuration:"
+            f" [runner.{name}] command = [...]."
+        )
+    return runner

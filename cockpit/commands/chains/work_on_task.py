@@ -119,7 +119,7 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
         refuse_uncounted,
         refuse_unpriced,
     )
-    from cockpit.tasks.external_agent_role import find_runner
+    from cockpit.agents.stdio.driven_runners import find_runner
 
     try:
         runner = find_runner(settings.runtime, name)
@@ -181,8 +181,8 @@ def _check_test_command(settings: Settings) -> None:
 
 def _check_model(settings: Settings, runner: str | None) -> None:
     """Raise ``WrongUse`` where only the offline rules are available, which cannot work as roles."""
+    from cockpit.agents.stdio.driven_runners import find_runner
     from cockpit.decide.choose_model import OFFLINE, model_named
-    from cockpit.tasks.external_agent_role import find_runner
     from cockpit.tasks.outage import NOT_OFFLINE
 
     if find_runner(settings.runtime, runner) is not None:

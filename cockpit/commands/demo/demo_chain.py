@@ -24,7 +24,7 @@ from cockpit.store.db.database import Store
 
 SCRIPT = "chain.toml"
 BACKLOG = "chain.jsonl"
-TOKENS = 12_000
+TOKENS = 18_000
 """The token limit of a worker; the six tasks need about four times as much."""
 
 _SETTINGS = {"COCKPIT_SESSION_TOKEN_LIMIT": str(TOKENS), "COCKPIT_REPORT": "always"}

@@ -70,16 +70,18 @@ class Store:
         def connect_writer() -> sqlite3.Connection:
             return connect(path, durable=durable, busy_timeout_ms=busy_timeout_ms, factory=factory)
 
-        before: list[verify_tables.TableFault] = []
+        before: list[verify_tables.TableFault] | None = None  # a new file has no rows to compare
 
         def record(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
             tx = begin(connection)
             tx.journal(StoreMigrated(migrations=names))
-            tx.seal_again(verify_tables.list_unsealed(connection, before), "migrated")
+            if before is not None:
+                tx.seal_again(verify_tables.list_unsealed(connection, before), "migrated")
             tx.settle()
 
         def compare(connection: sqlite3.Connection) -> None:
-            before.extend(verify_tables.verify_tables(connection).faults)
+            nonlocal before
+            before = list(verify_tables.verify_tables(connection).faults)
 
         with translate_errors(path):
             connection = connect_writer()

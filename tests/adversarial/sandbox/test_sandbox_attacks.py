@@ -27,7 +27,7 @@ from adversarial.sandbox.sandbox_world import (
 )
 
 from cockpit.access.run_program import run_program
-from cockpit.act.sandbox import seccomp_filter
+from cockpit.act.sandbox import planted_bytecode, seccomp_filter
 from cockpit.act.sandbox.git_places import find_git_places
 from cockpit.act.workspace import Workspace, open_workspace
 
@@ -245,6 +245,27 @@ async def test_the_environment_is_a_list_of_names(project: Path) -> None:
     names = await answer(ground, "import os; print(' '.join(os.environ))")
     assert not {*planted} & {*names.split()}
     assert {"PATH", "HOME", "TMPDIR"} <= {*names.split()}
+
+
+async def test_bytecode_that_was_planted_in_the_project_does_not_run(
+    ground: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Python has compiled elsewhere is used, and nothing that it compiles is left in the project."""
+    plant = (
+        "import py_compile, pathlib; p = pathlib.Path('shown.py'); p.write_text('print(666)');"
+        " py_compile.compile('shown.py', invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH);"
+        " p.write_text('print(42)'); pathlib.Path('other.py').touch()"
+    )
+    subprocess.run([sys.executable, "-c", plant], cwd=ground.root, check=True, env={})
+    run = "import sys; sys.path.insert(0, '.'); import shown, other; print(sys.pycache_prefix)"
+    cache = ground.root / "__pycache__"
+    cover = ["--tmpfs", str(cache), "--remount-ro", str(cache)]
+    assert (await answer(ground, run)).split() == ["42", "None"]
+    assert (await answer(loosened(ground, swap(cover, [])), run)).split() == ["666", "None"]
+    assert len(list(cache.iterdir())) == 1
+    # Where not all can be covered, none is used.
+    monkeypatch.setattr(planted_bytecode, "MOST_ENTRIES", 1)
+    assert (await answer(ground, run)).split() == ["42", "/tmp/pycache"]
 
 
 GIT_FILES = (

@@ -26,6 +26,7 @@ def play(world: Machines, count: int, seed: int, *, kills: int) -> None:
         world.start_worker(name)
     running = world.work(scenario)
     while not chains.rows("remote.run.sent"):
+        assert running.poll() is None
         time.sleep(0.05)  # a chain that was never created cannot be resumed
     for _ in range(kills):
         # What a kill hits is left to chance; the states that it must survive are all of them.

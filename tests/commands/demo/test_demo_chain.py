@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import as_file
 from pathlib import Path
@@ -13,7 +15,7 @@ from state_for_tests import state_of
 
 from cockpit.act.model_tools import parse_call
 from cockpit.commands.demo.demo_chain_report import Checkout
-from cockpit.commands.demo.sample_project import make_sample, shipped
+from cockpit.commands.demo.sample_project import Sample, shipped
 from cockpit.core.project_paths import locate_project
 from cockpit.core.secrets import mask_value
 from cockpit.decide.offline.scenario import load_scenario
@@ -49,7 +51,9 @@ def test_every_call_of_the_script_is_one_that_cockpit_reads() -> None:
             assert mask_value(dict(read.arguments)) == read.arguments
 
 
-async def test_the_backlog_is_done_in_one_command(tmp_path: Path) -> None:
+def test_the_backlog_is_done_in_one_command(
+    copied: Callable[[Path], Sample], tmp_path: Path
+) -> None:
     """And what it tells, leaves and does not touch is what the guide says."""
     done = run_cockpit.run(
         ("demo", "--chain", "--dir", "sample"),
@@ -65,8 +69,8 @@ async def test_the_backlog_is_done_in_one_command(tmp_path: Path) -> None:
         _tasks_end_as_they_should(ended)
         _three_processes_did_it_and_two_ended_full(ended)
         _the_work_is_on_the_chain_s_branch_and_nowhere_else(ended)
-    fresh = await make_sample(tmp_path / "fresh")
-    assert await Checkout.of(root) == await Checkout.of(fresh.root)
+    fresh = copied(tmp_path / "fresh")
+    assert asyncio.run(Checkout.of(root)) == asyncio.run(Checkout.of(fresh.root))
     assert git(root, "rev-parse", "HEAD") == MAIN
     assert git(root, "status", "--porcelain", "--untracked-files=all") == ""
 

@@ -94,6 +94,7 @@ class Journal:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._database: Path | None = None
 
     def pending(self, kind: str) -> Callable[[], bool]:
         return lambda: self._proposals(kind, "pending") > 0
@@ -115,13 +116,15 @@ class Journal:
         return self._count(where, kind, status)
 
     def _count(self, where: str, *values: str) -> int:
-        try:
-            database = state_of(self._root) / "cockpit.db"
-        except GitRefuses:
-            return 0  # the demo is making the repository, by which its store is found
-        if not database.exists():
-            return 0
-        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as reader:
+        if self._database is None:
+            try:
+                database = state_of(self._root) / "cockpit.db"
+            except GitRefuses:
+                return 0  # the demo is making the repository, by which its store is found
+            if not database.exists():
+                return 0
+            self._database = database  # found once: git is asked for it
+        with closing(sqlite3.connect(f"{self._database.as_uri()}?mode=ro", uri=True)) as reader:
             try:
                 (found,) = reader.execute(f"SELECT count(*) FROM {where}", values).fetchone()
             except sqlite3.OperationalError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.demo.demo_world import MAIN, git, unittest
+from commands.demo.demo_world import MAIN, git
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS
 from cockpit.commands.demo.sample_project import Sample, shipped
@@ -129,7 +129,6 @@ async def test_each_step_is_proposed_again_when_it_was_discussed(sample: Sample)
     assert (ended.session.status, ended.session.result["status"]) == ("completed", "done")
     assert ended.session.task_type == "bug"
     assert committed(sample) == ["parcel/rates.py", "tests/test_rates.py"]
-    assert unittest(sample.root).returncode == 0
     assert git(sample.root, "log", "-1", "--format=%an %s").startswith("cockpit demo Charge")
 
 
@@ -139,8 +138,8 @@ async def test_a_request_narrowed_too_far_comes_again_and_a_rejection_leaves_mai
     async def narrow(runtime: Runtime, proposal: Proposal, _: int) -> None:
         await runtime.approve(proposal.proposal_id, narrowed=["file:parcel/rates.py"])
 
-    ended = await walk(sample, once({"context": narrow, "git_commit": reject}))
-    assert ended.fates == [STEPS[0], *STEPS[:-1], ("git_commit", "rejected")]
+    ended = await walk(sample, once({"context": narrow, "edit_file": reject}))
+    assert ended.fates == [STEPS[0], STEPS[0], ("edit_file", "rejected")]
     assert ended.session.result["status"] == "blocked"
     assert committed(sample) == []
 
