@@ -46,7 +46,7 @@ class Pictures(SingleFileSnapshotExtension):
 
 
 def _make_api(root: Path) -> None:
-    git(root, "init", "-q", "-b", "main")
+    git(root, "init", "-q", "-b", "main", "--template=")  # whose files would be copied each time
     (root / "calc.py").write_text("def add(a, b):\n    return a - b\n")
     (root / "notes.md").write_text("# Notes\n")
     git(root, "add", "-A")

@@ -51,7 +51,7 @@ class World:
 
     def __init__(self, root: Path) -> None:
         self.clock = FixedClock()
-        git(root, "init", "-q", "-b", "main")
+        git(root, "init", "-q", "-b", "main", "--template=")
         place = locate_project(root)
         place.prepare()
         self.store = Store.open(place.database, self.clock, CountingIds())

@@ -515,9 +515,14 @@ class ProposalHead(Widget):
         self._armed = False
 
     def show(self, front: ProposalView | None, armed: bool) -> None:
+        if (front, armed) == (self._front, self._armed):
+            return
+        width = self.content_size.width
+        lines = len(self._rows(width))
         self._front, self._armed = front, armed
         self.display = front is not None
-        self.refresh(layout=True)
+        # A layout draws the whole screen: its age alone, and that it is armed, change no height.
+        self.refresh(layout=len(self._rows(width)) != lines)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._rows(width)) + 1
