@@ -31,7 +31,6 @@ async def rest(
     the app has to do that Textual does not know, such as its own tasks.
     """
 
-
     def find_due() -> object:
         return next(chain(list_due(pilot.app), list_more(pilot.app)), None)
 

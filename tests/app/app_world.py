@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import screens
@@ -21,6 +22,7 @@ from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.loop.runtime import Runtime
 
+SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
 SIZES = ((60, 20), (80, 24), (100, 30), (120, 36), (160, 45), (250, 70))
 """The terminals that the main states are drawn on: columns and rows."""
 

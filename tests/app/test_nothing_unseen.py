@@ -54,7 +54,7 @@ class World:
         git(root, "init", "-q", "-b", "main", "--template=")
         place = locate_project(root)
         place.prepare()
-        self.store = Store.open(place.database, self.clock, CountingIds())
+        self.store = Store.open(place.database, self.clock, CountingIds(), durable=False)
         user = RuntimeSettings(user_dir=root.parent / "user", external_agents=RunningAgents)
         ground = asyncio.run(open_workspace(place.root, repo="acme/api"))
         files = TaskTypeFiles(place, user.user_dir)

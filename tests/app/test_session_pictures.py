@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import ALL, ITEMS, THOUGHTS, Scene, to_decide
-from app_world import look, on_screen, settled, until, write
+from app_world import look, on_screen, settled, write
 from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 from permission_scenes import Agents, several, tell_of_work
@@ -12,7 +12,6 @@ from test_plan_screen import PLAN
 from test_trust_screen import card
 
 from cockpit.access.principals import PERSON
-from cockpit.app.screens.replay_screen import ReplayApp, read_session_rows
 from cockpit.backlog.planning.propose_plan import propose
 from cockpit.loop.runtime_settings import TrustSettings
 from cockpit.store.journal.details.sessions import SessionFailed, SessionStopped, SessionWaiting
@@ -140,17 +139,6 @@ async def test_a_short_card_and_a_plan(still, project, picture):
         still.store.write_now(lambda tx: propose(tx, PLAN, PERSON))
         app.attach("")
         await picture(pilot, "plan", ready=look)
-
-
-async def test_replay(still, scene, picture):
-    to_decide(scene).say("agent", THOUGHTS).advance("acting").edit()
-    rows = await read_session_rows(still.store, scene.session_id)
-    app = ReplayApp(rows, scene.session_id, still.store)
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app.screen.position == len(rows))
-        await pilot.press("left", "left")
-        await until(pilot, lambda: app.screen.position == len(rows) - 2)
-        await picture(pilot, "replay")
 
 
 ENDS = {

@@ -512,7 +512,7 @@ class ProposalHead(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._front: ProposalView | None = None
-        self._armed = False
+        self._armed = self.display = False
 
     def show(self, front: ProposalView | None, armed: bool) -> None:
         if (front, armed) == (self._front, self._armed):
