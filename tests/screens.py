@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from textual.app import App
@@ -14,7 +15,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 PATIENCE_S = 60.0
-LOOK_S = 0.01
+LOOK_S = 0.03
+"""Seconds between two looks. A pause of the pilot sends a message to every widget: it is no way to wait."""
 
 
 async def rest(
@@ -28,14 +30,18 @@ async def rest(
     Timers that repeat do not count: they ask for something, or draw, or do nothing. ``list_more`` lists what
     the app has to do that Textual does not know, such as its own tasks.
     """
+
+    def find_due() -> object:
+        return next(chain(list_due(pilot.app), list_more(pilot.app)), None)
+
     end = time.monotonic() + patience_s
     while True:
         await pilot.pause()
-        due = [*list_due(pilot.app), *list_more(pilot.app)]
-        if not due:
+        if find_due() is None:
             return
-        assert time.monotonic() < end, f"the screen never came to rest: {due}"
-        await asyncio.sleep(LOOK_S)
+        while (due := find_due()) is not None:
+            assert time.monotonic() < end, f"the screen never came to rest: {due}"
+            await asyncio.sleep(LOOK_S)
 
 
 def list_due(app: App[Any]) -> Iterator[object]:

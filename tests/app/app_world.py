@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import screens
@@ -21,6 +22,7 @@ from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.loop.runtime import Runtime
 
+SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
 SIZES = ((60, 20), (80, 24), (100, 30), (120, 36), (160, 45), (250, 70))
 """The terminals that the main states are drawn on: columns and rows."""
 
@@ -52,8 +54,9 @@ async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
         await pilot.pause()
         if true() and _names_the_session(pilot.app):
             return
-        assert time.monotonic() < end, "it never came to that"
-        await asyncio.sleep(screens.LOOK_S)
+        while not (true() and _names_the_session(pilot.app)):
+            assert time.monotonic() < end, "it never came to that"
+            await asyncio.sleep(screens.LOOK_S)
 
 
 def _names_the_session(app: App[int]) -> bool:
@@ -88,15 +91,18 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
     last = app.engine.store.read_now(
         lambda c: c.execute("SELECT seq FROM journal_head").fetchone()[0]
     )
-    await until(
-        pilot,
-        lambda: (
+
+    def is_told() -> bool:
+        return (
             app.feed.ready
             and app.feed.state.seq >= last
             and not app.runs.any_running
-            and (app.session_id or app.welcome.was_read)
-        ),
-    )
+            and bool(app.session_id or app.welcome.was_read)
+            and _names_the_session(pilot.app)
+        )
+
+    if not is_told():
+        await until(pilot, is_told)
     await calm(pilot)
     return screen
 

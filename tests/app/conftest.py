@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from app_git import git
 from app_scenes import Scene
-from app_world import calm, until
+from app_world import SNAPSHOTS, calm, until
 from copied_repository import copy_repository
 from still_runtime import Still
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
@@ -27,7 +27,6 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.database import Store
 
-SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
 _TERMINAL = re.compile(r"terminal-\d+-")
 
 
@@ -46,7 +45,7 @@ class Pictures(SingleFileSnapshotExtension):
 
 
 def _make_api(root: Path) -> None:
-    git(root, "init", "-q", "-b", "main")
+    git(root, "init", "-q", "-b", "main", "--template=")  # whose files would be copied each time
     (root / "calc.py").write_text("def add(a, b):\n    return a - b\n")
     (root / "notes.md").write_text("# Notes\n")
     git(root, "add", "-A")
@@ -88,7 +87,7 @@ def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]
     """A runtime on which nothing runs: rows are written by hand, decisions go to the store."""
     place = locate_project(project)
     place.prepare()
-    store = Store.open(place.database, clock, CountingIds())
+    store = Store.open(place.database, clock, CountingIds(), durable=False)
     settings = RuntimeSettings(user_dir=tmp_path / "user", external_agents=RunningAgents)
     ground = asyncio.run(open_workspace(place.root, repo="acme/api"))
     files = TaskTypeFiles(place, settings.user_dir)

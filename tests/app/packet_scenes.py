@@ -6,7 +6,7 @@ from app_scenes import Scene
 
 from cockpit.orient.compile_packet import compile_packet
 from cockpit.orient.fact_columns import load_columns
-from cockpit.store.context import facts, packets, pins, profiles
+from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import Fact, Level
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
@@ -57,11 +57,3 @@ def compiled(scene: Scene, *seen: Fact) -> Scene:
 
 def done(scene: Scene) -> Scene:
     return scene.advance("acting", "learning", "completed")
-
-
-def known(scene: Scene) -> Scene:
-    """Three waves of real facts, one of them pinned by hand."""
-    scene.begin()
-    done(compiled(scene, *(fact(n, tokens=400 + n * 7) for n in range(160))))
-    scene.store.write_now(lambda tx: pins.pin(tx, scene.session_id, fact(3).fact_id))
-    return compiled(scene, *(fact(n, tokens=700) for n in range(200, 206)))

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from app_world import calm, on_screen, text_of, until
+from app_world import calm, on_screen, text_of, until, write
 from loop.all_projects.projects_world import ask, begin, make_project, open_store, status
 from textual.pilot import Pilot
 
@@ -99,7 +99,7 @@ async def test_enter_decides_in_the_store_of_the_owner_alone(places):
         await armed(pilot, clock, 1)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not screen)
-        await pilot.press(*"Why?", "enter")
+        await write(pilot, "Why?", "enter")
         await shown(pilot, 0)
         await decided(pilot, places["api"], "p-same", "discussed")
         assert "No proposals" in text_of(pilot.app)
@@ -119,7 +119,7 @@ async def test_enter_decides_in_the_store_of_the_owner_alone(places):
             await armed(pilot, clock, 1)
             await pilot.press("x")
             await until(pilot, lambda: app.screen is not screen)
-            await pilot.press(*"No.", "enter")
+            await write(pilot, "No.", "enter")
             await shown(pilot, 0)
             await decided(pilot, places["docs"], "p-no", "rejected")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import to_decide
-from app_world import calm, look, on_screen, screen_of, until
-from packet_scenes import known
+from app_world import calm, look, on_screen, screen_of, text_of, until
 from permission_scenes import Agents, tell_of_work
+from test_hunks import AFTER as NEW
+from test_hunks import BEFORE as OLD
 
-from cockpit.app.actions import packet_actions
 from cockpit.app.dialogs.answer_form import AnswerForm
-from cockpit.app.dialogs.band_facts import BandFacts
-from cockpit.app.dialogs.packet_diff import PacketDiffDialog
+from cockpit.app.dialogs.pick_hunks import PickHunks
 from cockpit.app.dialogs.rewind_view import RewindView
 from cockpit.app.dialogs.small_dialogs import PickOne
+from cockpit.loop.decisions.keep_hunks import EditableChange
 from cockpit.loop.rewind.plan_rewind import FileBack, RewindPlan
 
 pytestmark = pytest.mark.slow
@@ -35,20 +35,6 @@ async def test_dialogs(still, scene, picture):
             await picture(pilot, name)
             await pilot.press("escape")
             await until(pilot, lambda: len(app.screen_stack) == 1)
-
-
-async def test_packets(still, scene, picture):
-    known(scene)
-    async with on_screen(still, scene.session_id, size=SIZE) as (pilot, app, _):
-        packet_actions.show_band_facts(screen_of(pilot).host, "situational")
-        await until(pilot, lambda: isinstance(app.screen, BandFacts) and app.screen.list.rows)
-        await pilot.press("u", "u", "j")
-        await picture(pilot, "facts")
-        await pilot.press("escape", "f8")
-        await until(
-            pilot, lambda: isinstance(app.screen, PacketDiffDialog) and app.screen.list.rows
-        )
-        await picture(pilot, "compared")
 
 
 async def test_choices_and_questions_of_an_external_agent(still, project, picture):
@@ -73,8 +59,7 @@ async def test_choices_and_questions_of_an_external_agent(still, project, pictur
         await picture(pilot, "questions")
 
 
-async def test_going_back_to_a_wave(still, project, picture):
-
+async def test_going_back_to_a_wave_and_some_hunks_of_a_change(still, project, picture):
     files = (
         FileBack("src/http/retry.py", "x", b"before"),
         FileBack("tests/test_retry.py", "x", None),
@@ -88,3 +73,9 @@ async def test_going_back_to_a_wave(still, project, picture):
         await app.open_screen(RewindView(RewindPlan("s-1", 4, project, files, stays)))
         await calm(pilot)
         await picture(pilot, "rewind")
+        await pilot.press("escape")
+        change = EditableChange.find(OLD, NEW, NEW)
+        await app.open_screen(PickHunks("src/lines.txt", change.list_hunks()))
+        await pilot.press("j", "space")
+        await until(pilot, lambda: "1 of 2 hunks kept" in text_of(app))
+        await picture(pilot, "hunks")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from app_world import on_screen, screen_of, text_of, until
+from app_world import screen_of, text_of, until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,12 +89,3 @@ arguments = {{ path = "lines.txt", content = '''{AFTER}''' }}
             (diff,) = revision.body["diffs"]
             assert diff["after"] == BEFORE.replace("line 2\n", "line two\nline 2b\n")
             await until(pilot, lambda: "edited by you" in text_of(app))
-
-
-async def test_picture(still, picture) -> None:
-    change = EditableChange.find(BEFORE, AFTER, AFTER)
-    async with on_screen(still, size=(100, 30)) as (pilot, app, _):
-        await app.push_screen(PickHunks("src/lines.txt", change.list_hunks()))
-        await pilot.press("j", "space")
-        await until(pilot, lambda: "1 of 2 hunks kept" in text_of(app))
-        await picture(pilot, "hunks")

@@ -266,7 +266,8 @@ async def test_files_branches_and_tasks_complete(still):
     app = CockpitApp(still)
     async with app.run_test(size=(120, 40)) as pilot:
         prompt = (await settled(pilot)).prompt
-        await pilot.press(*"look at @cal")
+        await write(pilot, "look at @ca")
+        await pilot.press("l")
         await until(pilot, lambda: prompt._list.open)
         await pilot.press("tab")
         assert prompt.text == "look at @calc.py "

@@ -62,6 +62,30 @@ async def test_wide_screens_show_all_panes_and_say_the_keys_that_work(still, sce
         await pilot.press("alt+c")
         await until(pilot, lambda: labels()[:2] == ["approve", "discuss"])
 
+        # What changes no height lays nothing out again, which would draw all of the screen.
+        await look(pilot)
+        laid_out = []
+        screen.screen_layout_refresh_signal.subscribe(screen, laid_out.append)
+        await pilot.press("x")
+        await look(pilot)
+        await pilot.press("backspace")
+        await look(pilot)
+        assert not laid_out
+
+        # Any size draws.
+        scene.say("agent", "x " * 500)
+        for size in ((20, 6), (300, 80)):
+            await pilot.resize_terminal(*size)
+            for key in ("f2", "f3", "f4", "f5"):
+                await pilot.press(key)
+            await settled(pilot)
+            assert screen.prompt.has_focus
+            screen.prompt.hint = "word " * 80
+            await calm(pilot)
+            assert size[0] < 60 or "…" in next(
+                line for line in text_of(app).split("\n") if "word word" in line
+            )
+
 
 async def test_narrow_screens_show_one_pane_as_a_tab_which_an_arrival_turns(still, scene):
     """Its decision turns it back. Enter shows what waits unseen, and decides nothing."""
@@ -127,19 +151,3 @@ async def test_tab_walks_over_what_can_be_seen_and_keys_and_themes_are_the_users
                 await until(pilot, lambda: app.theme == before)
         await until(pilot, lambda: bool(chosen))
         assert chosen == [app.theme] != [before]
-
-
-async def test_any_size_draws(still, scene):
-    scene.begin().wave("observing", "orienting", "deciding").say("agent", "x " * 500).edit()
-    async with on_screen(still, scene.session_id, size=(100, 20)) as (pilot, app, screen):
-        for size in ((20, 6), (300, 80)):
-            await pilot.resize_terminal(*size)
-            for key in ("f2", "f3", "f4", "f5"):
-                await pilot.press(key)
-            await settled(pilot)
-            assert screen.prompt.has_focus
-            screen.prompt.hint = "word " * 80
-            await calm(pilot)
-            assert size[0] < 60 or "…" in next(
-                line for line in text_of(app).split("\n") if "word word" in line
-            )

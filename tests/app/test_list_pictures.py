@@ -38,12 +38,6 @@ async def open_list(pilot, name: str) -> None:
     await calm(pilot)
 
 
-async def leave(pilot) -> None:
-    while len(pilot.app.screen_stack) > 1:
-        await pilot.press("escape")
-        await calm(pilot)
-
-
 async def test_backlog(still, picture):
     work_scenes.story(still.store)
     async with on_screen(still, size=SIZE) as (pilot, _, _):
@@ -56,17 +50,16 @@ async def test_lists_of_nothing(still, picture, tmp_path, monkeypatch):
     """Each says what will appear in it and what to press."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "config"))
-    async with on_screen(still, size=(80, 24)) as (pilot, app, _):
+    async with on_screen(still, size=(60, 20)) as (pilot, app, _):
         for name in (*EMPTY, "board", "queue", "stats"):
             await open_list(pilot, name)
             await picture(pilot, name)
-            await leave(pilot)
-        await pilot.resize_terminal(60, 20)
-        for name in EMPTY:
-            await open_list(pilot, name)
-            assert "…" not in text_of(app).splitlines()[1], "the sentence is there in full"
-            assert not app.screen._detail.display, "an empty half says nothing"
-            await leave(pilot)
+            if name in EMPTY:
+                assert "…" not in text_of(app).splitlines()[1], "the sentence is there in full"
+                assert not app.screen._detail.display, "an empty half says nothing"
+            while len(app.screen_stack) > 1:
+                await pilot.press("escape")
+                await calm(pilot)
 
 
 async def test_chains_beside_a_conversation(still, project, picture):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from app_world import settled, text_of, until
+from app_world import settled, text_of, until, write
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -125,7 +125,8 @@ async def test_ten_thousand_rows_a_filter_and_hostile_text(still):
             # Nobody else's line begins where cockpit's own do.
             assert {line[:2] for line in lines} <= {"sa", "  ", "wh", "│ "}, lines
             assert not set("\x1b\x07\u202e\u200b") & set(screen._detail.plain)
-        await pilot.press("slash", *"9998")
+        await pilot.press("slash")
+        await write(pilot, "9998")
         await until(pilot, lambda: len(screen.body.rows) == 1)
         assert "1 of 10,000 listed" in screen.head()[1][-1][0]
         await pilot.press("enter")

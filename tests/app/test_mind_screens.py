@@ -195,7 +195,8 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project, p
         await write(pilot, "Cents alone.", "enter")
         await until(pilot, lambda: stored().get("Cents alone.") == "kept")
         await read(pilot, "notes", 3)
-        await pilot.press("slash", *"cents alone", "enter")
+        await pilot.press("slash")
+        await write(pilot, "cents alone", "enter")
         await until(pilot, lambda: screen.row is not None and screen.row.text == "Cents alone.")
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, Ask))
@@ -270,7 +271,8 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project, p
         await picture(pilot, "guards")
         redundant = next(row for row in screen.rows if row.name == "redundant_read")
         assert (redundant.refused, redundant.savings.built_in_tokens) == (1, 1_200)
-        await pilot.press("slash", *"redundant", "enter")
+        await pilot.press("slash")
+        await write(pilot, "redundant", "enter")
         await until(pilot, lambda: "Nothing was" in screen._detail.plain)
         await pilot.press("escape", "end", "enter", "n")
         assert screen.row.own.state == "not approved", "any other key withdraws the question"
@@ -317,7 +319,8 @@ async def test_settings_are_changed_in_the_users_file(still, tmp_path, monkeypat
         await picture(pilot, "settings")
 
         async def to(name: str) -> None:
-            await pilot.press("slash", *name, "enter")
+            await pilot.press("slash")
+            await write(pilot, name, "enter")
             await until(pilot, lambda: screen.row is not None and screen.row.key.name == name)
 
         await to("max_waves")
@@ -334,7 +337,7 @@ async def test_settings_are_changed_in_the_users_file(still, tmp_path, monkeypat
         await to("policy")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, PickOne))
-        await pilot.press(*"reads", "enter")
+        await write(pilot, "reads", "enter")
         await until(pilot, lambda: isinstance(app.screen, PickOne) and "keep ask" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is screen)
@@ -520,13 +523,14 @@ async def test_measures_are_live_of_the_time_that_keys_choose_and_compared(still
         assert changes["Batches completed"] == ("before 50%, +50 points", "good")
         await pilot.press("p")
         await until(pilot, lambda: app.screen is not screen)
-        await pilot.press(*["backspace"] * 10)
+        app.screen.query_one(Input).value = ""
         await write(pilot, "soon", "enter")
         await until(pilot, lambda: len(app._notifications) == 1)
         assert shown(screen)["Batches completed"] == "100%"
         await pilot.press("p")
         await until(pilot, lambda: app.screen is not screen)
-        await pilot.press(*["backspace"] * 10, "enter")
+        app.screen.query_one(Input).value = ""
+        await pilot.press("enter")
         await until(pilot, lambda: shown(screen)["Batches completed"] == "75%")
 
         days.session(days.chain(), 1, [("failed", 0, 0), ("failed", 0, 0)], tokens=1_000)

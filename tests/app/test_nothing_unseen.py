@@ -51,10 +51,10 @@ class World:
 
     def __init__(self, root: Path) -> None:
         self.clock = FixedClock()
-        git(root, "init", "-q", "-b", "main")
+        git(root, "init", "-q", "-b", "main", "--template=")
         place = locate_project(root)
         place.prepare()
-        self.store = Store.open(place.database, self.clock, CountingIds())
+        self.store = Store.open(place.database, self.clock, CountingIds(), durable=False)
         user = RuntimeSettings(user_dir=root.parent / "user", external_agents=RunningAgents)
         ground = asyncio.run(open_workspace(place.root, repo="acme/api"))
         files = TaskTypeFiles(place, user.user_dir)

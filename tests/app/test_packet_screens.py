@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import on_screen, settled, text_of, until
+from app_world import on_screen, settled, text_of, until, write
 from packet_scenes import compiled, done, fact
 
 from cockpit.app.actions import packet_actions
@@ -34,7 +34,7 @@ async def opened(pilot, app, scene, band="situational"):
     return dialog
 
 
-async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene, project):
+async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene, project, picture):
     (project / "src").mkdir()
     (project / "src" / "part_00042.py").write_text("def part_42():\n    return 'as it is now'\n")
     compiled(scene, *(fact(n) for n in range(160)))
@@ -44,12 +44,14 @@ async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene,
         assert len(dialog.list.rows) == 160
         assert len({row.fate for row in dialog.list.rows}) > 1
         await until(pilot, lambda: "path src/part_00000.py" in text_of(app))
+        await picture(pilot, "facts")
         await pilot.press("u")
         best = dialog.list.at_cursor.utility
         assert best == max(row.utility for row in dialog.list.rows)
         await pilot.press("u")
         assert dialog.list.at_cursor.utility == min(row.utility for row in dialog.list.rows)
-        await pilot.press("slash", *"00042")
+        await pilot.press("slash")
+        await write(pilot, "00042")
         await until(pilot, lambda: dialog.list.count == 1)
         await pilot.press("enter", "enter")
         await until(pilot, lambda: isinstance(app.screen, FactTextDialog))
@@ -69,7 +71,8 @@ async def test_a_pin_holds_from_the_next_wave_and_the_past_stays(still, scene):
     async with app.run_test(size=(140, 30)) as pilot:
         dialog = await opened(pilot, app, scene)
         assert next(r for r in dialog.list.rows if r.key == weak.fact_id).fate != "kept"
-        await pilot.press("slash", *"part_00000", "enter", "p")
+        await pilot.press("slash")
+        await write(pilot, "part_00000", "enter", "p")
         await until(pilot, lambda: dialog.list.at_cursor.pinned)
         await until(pilot, lambda: "pinned from wave 2" in text_of(app))
     compiled(done(scene))
@@ -94,7 +97,7 @@ async def test_a_pin_holds_from_the_next_wave_and_the_past_stays(still, scene):
     assert actions.count("fact.unpinned") == 1
 
 
-async def test_two_waves_are_compared(still, scene):
+async def test_two_waves_are_compared(still, scene, picture):
     done(compiled(scene, fact(0), fact(1)))
     done(compiled(scene, fact(2)))
     await still.pin(scene.session_id, fact(1).fact_id)
@@ -110,6 +113,7 @@ async def test_two_waves_are_compared(still, scene):
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, PacketDiffDialog))
         await until(pilot, lambda: "now pinned" in text_of(app))
+        await picture(pilot, "compared")
         await pilot.press("left")
         await until(pilot, lambda: "Packet of wave 2, compared with wave 1" in text_of(app))
         await until(pilot, lambda: "part_00002" in text_of(app))
@@ -132,7 +136,7 @@ async def test_plus_and_minus_judge_the_last_wave(still, scene):
         await until(pilot, lambda: "wave 1 was good" in text_of(app))
         await pilot.press("minus")
         await until(pilot, lambda: app.screen is not screen)
-        await pilot.press(*"no tests", "enter")
+        await write(pilot, "no tests", "enter")
         await until(pilot, lambda: "wave 1 was bad: no tests" in text_of(app))
     kept = still.store.read_now(lambda c: wave_feedback.find_latest(c, scene.wave_id))
     assert (kept.assessment.operator.verdict, kept.assessment.operator.words) == ("bad", "no tests")

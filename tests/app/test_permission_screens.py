@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import asynccontextmanager
 
 import pytest
-from app_world import look, on_screen, screen_of, settled, text_of, until, write
+from app_world import look, on_screen, settled, text_of, until, write
 from permission_scenes import Agents
 
 from cockpit.app.dialogs.answer_form import AnswerForm
@@ -51,12 +50,6 @@ async def follow(pilot, session_id: str) -> None:
     await look(pilot)
 
 
-@asynccontextmanager
-async def run(still, session_id):
-    async with on_screen(still, session_id, size=(120, 40), ready=look) as (pilot, _, _):
-        yield pilot
-
-
 ANSWERS = (
     ("edit", (["enter"], "approved", "")),
     ("edit", (["escape", "type:ninja", "enter"], "rejected", "ninja")),
@@ -67,7 +60,7 @@ ANSWERS = (
 )  # fmt: skip
 
 
-async def test_two_keys_answer(still, agents):
+async def test_two_keys_answer_and_one_more_answers_from_now_on(still, agents):
     async with on_screen(still, size=(100, 30)) as (pilot, _, screen):
         for number, (what, *steps) in enumerate(ANSWERS):
             session_id, name = agents.begin("claude", f"task {number}"), f"p-{number}"
@@ -84,6 +77,20 @@ async def test_two_keys_answer(still, agents):
                 assert (found.reason, found.decided_by or "") == (reason, by), (what, keys)
                 screen.prompt.put("")
                 await look(pilot)
+
+        # From now on.
+        session_id = agents.begin("claude", "call a server")
+        agents.ask(session_id, "p-server", agents.server())
+        await follow(pilot, session_id)
+        screen.panes.proposals.focus()
+        await look(pilot)
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickOne))
+        await pilot.press("enter")
+        await reaches(pilot, still, "p-server", "approved")
+        rules = still.engine.settings.user_dir
+        await until(pilot, lambda: len(load_rules(rules)) == 1)
+    assert load_rules(rules)[0].what == "mcp__tracker__create_issue"
 
 
 FORMS = (
@@ -130,8 +137,8 @@ async def test_a_huge_change_is_drawn_line_by_line_on_the_card_and_in_its_view(s
     text = "".join(f"line {number} \x1b[31m\n" for number in range(3_000))
     request = read_claude_tool("Write", {"file_path": "big.txt", "content": text})
     agents.ask(session_id, "p-1", request)
-    async with run(still, session_id) as pilot:
-        panel = screen_of(pilot).panes.proposals
+    async with on_screen(still, session_id, size=(120, 40), ready=look) as (pilot, _, screen):
+        panel = screen.panes.proposals
         await until(pilot, lambda: panel.reading.lines > 3_000)
         assert not panel.reading.is_whole
         panel.focus()
@@ -147,18 +154,3 @@ async def test_a_huge_change_is_drawn_line_by_line_on_the_card_and_in_its_view(s
         await pilot.press("G")
         await until(pilot, lambda: "line 2999" in text_of(pilot.app))
         assert "\x1b" not in text_of(pilot.app)
-
-
-async def test_a_permission_is_allowed_from_now_on(still, agents):
-    session_id = agents.begin("claude", "call a server")
-    agents.ask(session_id, "p-1", agents.server())
-    async with run(still, session_id) as pilot:
-        screen_of(pilot).panes.proposals.focus()
-        await look(pilot)
-        await pilot.press("a")
-        await until(pilot, lambda: isinstance(pilot.app.screen, PickOne))
-        await pilot.press("enter")
-        await until(pilot, lambda: status(still, "p-1").status == "approved")
-        rules = still.engine.settings.user_dir
-        await until(pilot, lambda: len(load_rules(rules)) == 1)
-    assert load_rules(rules)[0].what == "mcp__tracker__create_issue"

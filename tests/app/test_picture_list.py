@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app_world import SIZES
-from conftest import SNAPSHOTS
+from app_world import SIZES, SNAPSHOTS
 
 MOST = 130
 ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \|$", re.MULTILINE)

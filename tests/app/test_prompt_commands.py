@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from app_world import on_screen, screen_of, settled, until
+from app_world import on_screen, screen_of, settled, until, write
 from textual.widgets import Input
 
 from cockpit.app.actions.palette import Command, rank
@@ -133,13 +133,13 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
         await enter(pilot, "/model")
         await until(pilot, lambda: isinstance(app.screen, PickOne))
         # What is refused stays typed, beside the reason.
-        await pilot.press(*"nobody:none", "enter")
+        await write(pilot, "nobody:none", "enter")
         await until(pilot, lambda: "nobody:none" in notes_of(app))
         await until(pilot, lambda: isinstance(app.screen, PickOne))
         field = app.screen.query_one(Input)
         assert field.value == "nobody:none"
         field.value = ""
-        await pilot.press(*f"script:{other}", "enter")
+        await write(pilot, f"script:{other}", "enter")
         await until(pilot, lambda: str(other) in app.welcome.model)
         await enter(pilot, "/help")
         await until(pilot, lambda: isinstance(app.screen, Help))

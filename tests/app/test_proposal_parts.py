@@ -99,16 +99,15 @@ KINDS: dict[str, tuple[Callable[[Scene, str], object] | None, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_keys_are_offered_where_they_do_something(still, project, kind):
-    propose, works = KINDS[kind]
-    session_id = begin(still.store, project, kind, propose)
-    state = State().fold(still.store.read_now(lambda c: journal.rows(c, limit=1_000)))
-    queue = state.views(still.store.clock.now(), session_id).queue
-    context = ActionContext(pane="proposals").about(queue.front)
-    valid = {each.id for _, each in ScreenActions(ACTIONS).pressable(context)}
-    assert valid & set(OPTIONAL) == works
-    shown = {hint.press for hint in key_hints.proposal_hints(ACTIONS, queue, pane="proposals")}
-    for action in ACTIONS:
-        if action.id in OPTIONAL and action.id not in works:
-            assert action.press not in shown or not action.press
+def test_keys_are_offered_where_they_do_something(still, project):
+    for kind, (propose, works) in KINDS.items():
+        session_id = begin(still.store, project, kind, propose)
+        state = State().fold(still.store.read_now(lambda c: journal.rows(c, limit=1_000)))
+        queue = state.views(still.store.clock.now(), session_id).queue
+        context = ActionContext(pane="proposals").about(queue.front)
+        valid = {each.id for _, each in ScreenActions(ACTIONS).pressable(context)}
+        assert valid & set(OPTIONAL) == works, kind
+        shown = {hint.press for hint in key_hints.proposal_hints(ACTIONS, queue, pane="proposals")}
+        for action in ACTIONS:
+            if action.id in OPTIONAL and action.id not in works:
+                assert action.press not in shown or not action.press, kind

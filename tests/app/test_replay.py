@@ -32,7 +32,8 @@ def scene(still, project):
     return scene.advance("acting").edit().decide("p-action", "approved")
 
 
-async def test_every_place_shows_what_was_known_then(still, scene):
+async def test_every_place_shows_what_was_known_then_and_space_plays(still, scene, picture):
+    """At a speed that keys change."""
     rows = await read_session_rows(still.store, scene.session_id)
     assert {row.session_id for row in rows} == {scene.session_id}
     before = still.store.read_now(journal.last_seq)
@@ -59,15 +60,8 @@ async def test_every_place_shows_what_was_known_then(still, scene):
             ]
             assert screen._panes.proposals.view == views.queue
             assert screen._panes.meter.view == views.meter
-    assert still.store.read_now(journal.last_seq) == before
-
-
-async def test_space_plays_at_a_speed_that_keys_change(still, scene):
-    rows = await read_session_rows(still.store, scene.session_id)
-    app = ReplayApp(rows, scene.session_id, still.store)
-    async with app.run_test(size=(150, 42)) as pilot:
-        screen = app.screen
-        await until(pilot, lambda: screen.position == len(rows))
+            if place == len(rows) - 1:
+                await picture(pilot, "replay")
         await pilot.press("minus", "minus", "minus")
         assert "(1 rows/s)" in str([hint.label for hint in screen.query_one(KeyBar).hints])
         await pilot.press("[")
@@ -75,6 +69,7 @@ async def test_space_plays_at_a_speed_that_keys_change(still, scene):
         await until(pilot, lambda: screen.position == starts[-1])
         await pilot.press(*["plus"] * 9, "space")
         await until(pilot, lambda: screen.position == len(rows) and not screen._playing)
+    assert still.store.read_now(journal.last_seq) == before
 
 
 async def test_replay_and_fork_inside_the_screen(still, scene):

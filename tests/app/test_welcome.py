@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import on_screen, settled, until
+from app_world import on_screen, settled, text_of, until
 
 from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.welcome_facts import suggest_review
@@ -64,28 +64,26 @@ def test_sessions_stand_in_place_of_the_words():
 
 async def test_a_model_that_cannot_be_used_is_said_in_clear_words(opened, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    for name, says in [("nobody:none", "not a model's name"), ("anthropic:x", "ANTHROPIC_API_KEY")]:
-        async with (
-            opened(SystemClock(), model=ModelSettings(model=name)) as runtime,
-            on_screen(runtime, size=(160, 40)) as (pilot, app, screen),
-        ):
-            drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
-            assert "cannot be used" in drawn and says in drawn
-            assert "none installed" in drawn, "the agents are said all the same"
-            screen.prompt.put("explain calc.py")
-            await pilot.pause()
-            await pilot.press("enter")
-            await until(pilot, lambda app=app: app._notifications)
-            notes = " ".join(str(note.message) for note in app._notifications)
-            assert says in notes and "Internal" not in notes
-            await until(pilot, lambda screen=screen: screen.prompt.text == "explain calc.py")
-            screen.prompt.put("/model offline")
-            await pilot.pause()
-            await pilot.press("enter")
-            await until(pilot, lambda app=app: app.welcome.model == "offline")
-            await settled(pilot)
-            drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
-            assert "cannot be used" not in drawn
+    async with (
+        opened(SystemClock(), model=ModelSettings(model="anthropic:x")) as runtime,
+        on_screen(runtime, size=(160, 40)) as (pilot, app, screen),
+    ):
+        drawn = text_of(app)
+        assert "cannot be used" in drawn and "ANTHROPIC_API_KEY" in drawn
+        assert "none installed" in drawn, "the agents are said all the same"
+        screen.prompt.put("explain calc.py")
+        await pilot.pause()
+        await pilot.press("enter")
+        await until(pilot, lambda: app._notifications)
+        notes = " ".join(str(note.message) for note in app._notifications)
+        assert "ANTHROPIC_API_KEY" in notes and "Internal" not in notes
+        await until(pilot, lambda: screen.prompt.text == "explain calc.py")
+        screen.prompt.put("/model offline")
+        await pilot.pause()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.welcome.model == "offline")
+        await settled(pilot)
+        assert "cannot be used" not in text_of(app)
 
 
 async def test_it_tells_what_happened_since_the_screen_was_open_last(still, project):
@@ -99,13 +97,12 @@ async def test_it_tells_what_happened_since_the_screen_was_open_last(still, proj
     still.store.write_now(lambda tx: service.set_status(tx, tasks[0].task_id, "done", by="agent"))
     still.store.write_now(lambda tx: service.block(tx, tasks[1].task_id, "no key", by="agent"))
     scene.fail("no answer").ask("p-1")
-    async with on_screen(still, size=(120, 40)) as (pilot, app, screen):
+    async with on_screen(still, size=(120, 40)) as (pilot, app, _):
         await until(pilot, lambda: app.welcome.since)
         assert (
             app.welcome.since == "1 session failed · 1 task done, 1 task blocked · 1 proposal made"
         )
-        drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
-        assert "you were here last: 1 session failed" in drawn
+        assert "you were here last: 1 session failed" in text_of(app)
     async with on_screen(still, size=(120, 40)) as (_, app, _):
         assert app.welcome.since == ""
 

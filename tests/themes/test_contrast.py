@@ -4,7 +4,6 @@ The widgets are drawn as a user sees them, and each segment of the picture is me
 rule or variable its colours came from.
 """
 
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -51,18 +50,17 @@ def decoration(text: str) -> bool:
     return not any(char.isalnum() or char in "+-−✔✗?!▶●◇↳Δ⏎" for char in text)
 
 
-def segments(app: App[None]) -> Iterator[Segment]:
-    for strip in app.screen._compositor.render_strips():
-        yield from strip
+def segments(app: App[None]) -> list[Segment]:
+    return [each for strip in app.screen._compositor.render_strips() for each in strip]
 
 
 seen = cache(Color.from_rich_color)
 
 
-def weak(app: App[None]) -> set[tuple[str, str, float]]:
+def weak(drawn: list[Segment]) -> set[tuple[str, str, float]]:
     found = set()
     measured = 0
-    for segment in segments(app):
+    for segment in drawn:
         style = segment.style
         if style is None or decoration(segment.text) or not style.color or not style.bgcolor:
             continue
@@ -92,15 +90,16 @@ async def test_text_stands_out_in_every_theme(monkeypatch: pytest.MonkeyPatch) -
             app.theme = name
             await rest(pilot)
             assert any(each.open for each in app.query(Completions))
-            assert "strong" in "".join(segment.text for segment in segments(app))
+            drawn = segments(app)
+            assert "strong" in "".join(segment.text for segment in drawn)
             assert app.screen.styles.background == Color.parse(app.theme_variables["background"])
-            assert weak(app) == set(), name
+            assert weak(drawn) == set(), name
         app.theme = names[0]
         for kind in FOCUSED:
             app.query(kind).first().focus()
             await pilot.press("k")
             await rest(pilot)
-            assert weak(app) == set(), kind
+            assert weak(segments(app)) == set(), kind
 
 
 def test_every_tone_stands_out_on_every_ground() -> None:

@@ -350,7 +350,6 @@ class Prompt(TextArea):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Offer completions for the current text."""
         if event.text_area is self:
-            self.refresh(layout=True)
             if self._list_for == "search":
                 self._offer()
             elif self.has_focus and self._at is None:

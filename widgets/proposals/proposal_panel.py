@@ -512,12 +512,17 @@ class ProposalHead(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._front: ProposalView | None = None
-        self._armed = False
+        self._armed = self.display = False
 
     def show(self, front: ProposalView | None, armed: bool) -> None:
+        if (front, armed) == (self._front, self._armed):
+            return
+        width = self.content_size.width
+        lines = len(self._rows(width))
         self._front, self._armed = front, armed
         self.display = front is not None
-        self.refresh(layout=True)
+        # A layout draws the whole screen: its age alone, and that it is armed, change no height.
+        self.refresh(layout=len(self._rows(width)) != lines)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._rows(width)) + 1

@@ -41,9 +41,10 @@ class WaitingRows(Widget):
         most = 1 if height < _LOW else _FEW if height < _TALL else 6
         if (view.waiting, view.front, most) == (self._view.waiting, self._view.front, self._most):
             return
+        height = self._height
         self._view, self._most = view, most
         self.display = bool(self._rows())
-        self.refresh(layout=True)
+        self.refresh(layout=self._height != height)
 
     @dataclass
     class Chosen(Message):
@@ -59,6 +60,10 @@ class WaitingRows(Widget):
             self.post_message(self.Chosen(rows[place].proposal_id))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return self._height
+
+    @property
+    def _height(self) -> int:
         return len(self._rows()) * self._lines + (self._most > _FEW)
 
     @property

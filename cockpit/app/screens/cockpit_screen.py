@@ -143,6 +143,7 @@ class CockpitScreen(DecidingScreen):
         self._arranged_for = event.size
         self.panes.set_width(event.size.width)
         self._room = 0
+        self._make_room()  # now: in a frame of its own it would lay all out once more
         self.call_after_refresh(self.paint)
 
     def _screen_resized(self, size: Size) -> None:
