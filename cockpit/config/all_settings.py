@@ -116,6 +116,17 @@ KEYS: tuple[Key, ...] = (
         order=("ask", "grant"),
     ),
     Key(
+        "context",
+        "frame",
+        field="frame",
+        type=bool,
+        allowed="true or false",
+        default=True,
+        env="COCKPIT_CONTEXT_FRAME",
+        purpose="Whether a task starts with the project's frame: file names, branch, commits, tests",
+        project="lower",
+    ),
+    Key(
         "knowledge",
         "enable_rag",
         field="knowledge.enable_rag",
