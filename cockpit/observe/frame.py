@@ -15,6 +15,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from msgspec import Struct, field
 
@@ -132,7 +133,7 @@ def _make_fact(
     if languages := _name_languages(paths or ()):
         lines.append(f"languages: {languages}")
     head = mask("\n".join(lines))
-    full = mask("\n".join([*lines, *_draw_tree(paths, head, is_tracked=_is_ok(status))]))
+    full = mask("\n".join([*lines, *_draw_tree(paths, head, is_tracked=_has_git(status))]))
     reference = mask(f"the project as the task began: {state}")
     return with_cost(
         Fact(
@@ -149,8 +150,9 @@ def _make_fact(
     )
 
 
-def _is_ok(status: Finished | None) -> bool:
-    return status is not None and status.ok
+def _has_git(status: Finished | None) -> TypeGuard[Finished]:
+    """Whether git said what has changed, or began to: a list that is too long was cut."""
+    return status is not None and (status.ok or status.truncated)
 
 
 def _shorten(text: str) -> str:
@@ -163,9 +165,9 @@ def _shorten(text: str) -> str:
 
 
 def _describe_state(status: Finished | None) -> str:
-    if status is None or not status.ok:
-        if status is not None and status.timed_out:
-            return "git took too long to say what has changed"
+    if status is not None and status.timed_out:
+        return "git took too long to say what has changed"
+    if not _has_git(status):
         return "no git repository"
     head, commit, upstream, ahead, behind = "", "", "", "0", "0"
     changed = untracked = 0
@@ -195,7 +197,8 @@ def _describe_state(status: Finished | None) -> str:
         where += _compare(_shorten(upstream), ahead, behind)
     counts = [f"{pluralize(changed, 'file')} changed"] if changed else []
     counts += [f"{untracked:,} untracked"] if untracked else []
-    return f"{where}; {', '.join(counts) or 'clean'}"
+    said = ", ".join(counts) or "clean"
+    return f"{where}; {'at least ' if status.truncated else ''}{said}"
 
 
 def _compare(upstream: str, ahead: str, behind: str) -> str:
@@ -253,7 +256,7 @@ def _draw_tree(paths: Sequence[str] | None, head: str, *, is_tracked: bool) -> l
     misfits = 0
     # The root, then its folders, then those below; the larger first.
     queue: list[tuple[int, int, str, _Folder]] = [(0, 0, "", root)]
-    while queue and misfits < _MOST_MISFITS:
+    while root.count and queue and misfits < _MOST_MISFITS:
         depth, _, path, folder = heapq.heappop(queue)
         most = (_ROOT_NAMES, _NAMES)[depth] if depth < 2 else _DEEP_NAMES
         while len(folder.folders) == 1 and not folder.files and path:

@@ -45,7 +45,10 @@ async def test_a_path_behind_the_first_line_and_a_long_file_grant_nothing(opened
     git(project, "commit", "-qm", "Long")
     async with opened() as runtime:
         sid = await runtime.start(
-            "fix long.py\nTraceback:\n  File calc.py", model=script(finish()), is_typed=True, policy="reads"
+            "fix long.py\nTraceback:\n  File calc.py",
+            model=script(finish()),
+            is_typed=True,
+            policy="reads",
         )
         await runtime.run(sid)
         query = "SELECT count(*) FROM session_facts WHERE session_id=? AND source_type='file'"

@@ -229,7 +229,7 @@ def exchange(connection, session_id):
 
 async def test_a_command_that_reads_waits_on_the_panel_of_context(opened, script, project):
     (project / "calc.py").write_text("KEY = 'ghp_" + "a1B2" * 9 + "'\n\n\ndef add(a, b): ...\n")
-    async with opened() as runtime:
+    async with opened(frame=False) as runtime:
         model = script(reads("cat calc.py"))
         session_id, ended = await finished(runtime, model, "reads")
         assert ended.result["status"] == "done"
