@@ -18,7 +18,8 @@ import click
 from cockpit.api.describe_routes import routes_markdown
 from cockpit.app.actions.registry import keys_markdown
 from cockpit.cli import COMMANDS, root
-from cockpit.config.all_settings import KEYS, OTHER_VARIABLES, Key
+from cockpit.config.all_settings import KEYS, Key
+from cockpit.config.environment_variables import OTHER_VARIABLES
 from cockpit.mcp.tool_registry import tools_markdown
 from cockpit.store.db import check_schema
 from cockpit.store.db.migrate import schema_digest_lines

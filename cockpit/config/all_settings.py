@@ -11,9 +11,7 @@ from cockpit.config.scale_keys import SCALE_KEYS
 from cockpit.config.setting import TEXT, Key, OutOfBounds, number, whole_number
 
 __all__ = [
-    "ENVIRONMENT",
     "KEYS",
-    "OTHER_VARIABLES",
     "POLICIES",
     "TABLES",
     "Key",
@@ -124,6 +122,17 @@ KEYS: tuple[Key, ...] = (
         purpose="Whether files that you name in a task that you type are read without asking",
         project="lower",
         order=("ask", "grant"),
+    ),
+    Key(
+        "context",
+        "frame",
+        field="frame",
+        type=bool,
+        allowed="true or false",
+        default=True,
+        env="COCKPIT_CONTEXT_FRAME",
+        purpose="Whether a task starts with the project's frame: file names, branch, commits, tests",
+        project="lower",
     ),
     Key(
         "knowledge",
@@ -575,23 +584,6 @@ KEYS: tuple[Key, ...] = (
 )
 
 TABLES = tuple(dict.fromkeys(key.table for key in KEYS))
-
-OTHER_VARIABLES = {
-    "COCKPIT_CONFIG_DIR": "Folder of your configuration, instead of the platform's folder",
-    "COCKPIT_STATE_DIR": "Folder of the state of all projects, instead of the platform's folder",
-    "COCKPIT_DEBUG": "`1` prints the traceback of every error",
-    "COCKPIT_TOKEN": "Capability token: commands act as its principal, with its scopes",
-    "COCKPIT_TASK": "Set by cockpit for an external agent that it runs: the task of its hook events",
-    "COCKPIT_WIP": "Set by cockpit for an external agent that it runs: `on` or `off` for records of its work",
-    "COCKPIT_API_KEY": "Key of an openai-compatible server",
-    "COCKPIT_GITHUB_WEBHOOK_SECRET": "Secret that GitHub signs its webhooks with",
-}
-"""The variables of cockpit that are not settings, with their meaning."""
-
-ENVIRONMENT = frozenset(
-    [name for key in KEYS for name in (key.env, key.old_env) if name] + list(OTHER_VARIABLES)
-)
-"""Every variable that cockpit reads itself, without the keys and addresses of model providers."""
 
 
 def find_key(table: str, name: str) -> Key | None:

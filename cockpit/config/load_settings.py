@@ -242,6 +242,7 @@ class _Layers:
             external_agents=_open_external_agents,
             on_session_end=_end_task_of_session,
             policy_is_final=self._policy_is_final,
+            test_command=parts["work"].get("test_command"),
             **parts[""],
         )
         return Settings(

@@ -149,8 +149,13 @@ class RuntimeSettings(Struct, frozen=True):
     adaptation: ProfileChangeLimits = field(default_factory=ProfileChangeLimits)
     skills_most: int = 3
     """Skills that are loaded at once without the user's key; 0 loads none."""
+    frame: bool = True
+    """Whether the first wave begins with the frame: names, state of the checkout, tests."""
+    test_command: str | None = None
+    """``[work] test_command``, as the frame names it; None: it is looked for."""
     named_files: str = "grant"
-    """``grant``: files that the user names in typed words are read without asking; ``ask``: they are not."""
+    """``grant``: files that the user names in typed words are read without asking; ``ask``: they are
+    proposed."""
     knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
     trust: TrustSettings = field(default_factory=TrustSettings)
     user_dir: Path = Path()

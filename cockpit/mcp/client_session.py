@@ -162,7 +162,7 @@ class ClientSession:
             _ingest(tx, session, tx.ids.new("call"), CALLED, {})
             return session.session_id
         session = self._create_session(tx, engine)
-        opening = {"text": session.words, "scope_items": [], "included": False}
+        opening = {"text": session.words, "scope_items": [], "included": {}}
         _ingest(tx, session, "task", TASK_SUBMITTED, opening)
         return session.session_id
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.access.confined_paths import PathRefused
-from cockpit.access.run_program import run_git
+from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.core.secrets import mask_key_blocks
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 
@@ -87,6 +87,25 @@ async def list_files(
     if done.truncated:
         raise SourceFailed("the project has too many files to list")
     return await asyncio.to_thread(_walk, ground, directory, keep)
+
+
+async def list_tracked(ground: ProjectSnapshot) -> list[str]:
+    """List the paths that git tracks, at the revision or in the checkout, sorted; no file is looked at.
+
+    Without git, those of all files. Raises :class:`SourceFailed`, and what ``run_git`` raises.
+    """
+    listing = "ls-files -z -c" if ground.rev is None else f"ls-tree -r -z --name-only {ground.rev}"
+    try:
+        done = await run_git(*listing.split(), cwd=ground.root, max_bytes=_LIST_BYTES)
+    except ProgramMissing:
+        done = None
+    if done is not None and done.ok:
+        paths = {path for path in _decoded(done.stdout).split("\0") if path}
+    elif done is not None and (done.timed_out or done.truncated or ground.rev is not None):
+        raise SourceFailed(f"the files cannot be listed: {done.reason}")
+    else:
+        paths = await asyncio.to_thread(_walk_paths, ground.root, ".")
+    return sorted(paths, key=os.fsencode)[:MAX_FILES]
 
 
 async def list_files_with(ground: ProjectSnapshot, text: str) -> list[FileEntry]:
@@ -244,14 +263,19 @@ def _stat(ground: ProjectSnapshot, paths: set[str]) -> list[FileEntry]:
 def _walk(
     ground: ProjectSnapshot, directory: str, keep: Callable[[str], bool] | None = None
 ) -> list[FileEntry]:
+    paths = _walk_paths(ground.root, directory)
+    return _stat(ground, paths if keep is None else set(filter(keep, paths)))
+
+
+def _walk_paths(root: Path, directory: str) -> set[str]:
     paths: set[str] = set()
-    for place, folders, files in os.walk(ground.root / directory):
+    for place, folders, files in os.walk(root / directory):
         folders[:] = sorted(name for name in folders if name not in _GENERATED)
-        below = Path(place).relative_to(ground.root).as_posix()
+        below = Path(place).relative_to(root).as_posix()
         paths.update(name if below == "." else f"{below}/{name}" for name in files)
         if len(paths) >= MAX_FILES:
             break
-    return _stat(ground, paths if keep is None else set(filter(keep, paths)))
+    return paths
 
 
 def _order(entry: FileEntry) -> bytes:

@@ -1,15 +1,12 @@
 """Running the project's tests in a task's worktree, inside the sandbox.
 
-The command is the configured one, else the one that the project's files suggest. See
+The command is the configured one, else the one that :mod:`cockpit.observe.frame.test_command` finds. See
 ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +20,7 @@ from cockpit.act.workspace import Workspace
 from cockpit.core.errors import MachineFault
 from cockpit.core.failure_lines import clip_start
 from cockpit.learn.test_output import read_tests
+from cockpit.observe.frame.test_command import detect_test_command, find_test_environment
 
 TIMEOUT_S = 1_200
 """The longest that a task's tests may run, in seconds."""
@@ -32,9 +30,6 @@ MOST_OUTPUT = 12_000
 _NOTHING_COLLECTED = 5
 _NOT_FOUND = 127
 _NONE_RAN = "Ran 0 tests in "
-_MAKE_TEST = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
-_NPM_DEFAULT = "no test specified"
-_LARGEST = 1_000_000
 
 
 class TestRun(Struct, frozen=True):
@@ -50,28 +45,6 @@ class TestRun(Struct, frozen=True):
     results: Mapping[str, Any] | None = None
 
 
-def detect_test_command(root: Path, environment: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the command that runs the tests of the project at ``root``; None if unknown."""
-    path = environment.get("PATH", "")
-    if _uses_pytest(root):
-        return _pytest(path) or _unittest(root, path)
-    if _python_tests(root):
-        return _unittest(root, path) if not _pytest_style(root) else _pytest(path)
-    script = _json(root / "package.json").get("scripts", {})
-    written = script.get("test", "") if isinstance(script, dict) else ""
-    if isinstance(written, str) and written and _NPM_DEFAULT not in written:
-        return ("npm", "test")
-    if (root / "go.mod").is_file():
-        return ("go", "test", "./...")
-    if (root / "Cargo.toml").is_file():
-        return ("cargo", "test")
-    if any(
-        _MAKE_TEST.search(_text(root / name)) for name in ("GNUmakefile", "makefile", "Makefile")
-    ):
-        return ("make", "test")
-    return None
-
-
 async def run_tests(ground: Workspace, home: Path, command: str | None, policy: str) -> TestRun:
     """Run the tests of the worktree of ``ground``. ``home`` is the main checkout, whose
     virtual environment is used; ``command`` is the configured one.
@@ -80,7 +53,8 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
     a user has to allow it. Raises ``CommandRefused`` for an invalid command, ``ProgramMissing``, and
     ``MachineFault``.
     """
-    ground = replace(ground, environment=_environment(ground, home))
+    environment = find_test_environment(ground.root, home, ground.environment)
+    ground = replace(ground, environment=environment)
     argv = (
         split_command(command) if command else detect_test_command(ground.root, ground.environment)
     )
@@ -127,81 +101,3 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
 def _is_there(program: str, ground: Workspace) -> bool:
     program_path = shutil.which(program, path=ground.environment.get("PATH", ""))
     return program_path is not None or (ground.root / program).exists()
-
-
-def _environment(ground: Workspace, home: Path) -> dict[str, str]:
-    """The tree has none of the files that git ignores: the environment is the main checkout's."""
-    variables = {**ground.environment, "PYTHONDONTWRITEBYTECODE": "1"}
-    for name in (".venv", "venv"):
-        if (home / name / "pyvenv.cfg").is_file():
-            variables["PATH"] = f"{home / name / 'bin'}:{variables.get('PATH', '')}"
-            break
-    if (ground.root / "src").is_dir():
-        # An editable installation leads to the main checkout; the tree's own code comes first.
-        variables["PYTHONPATH"] = str(ground.root / "src")
-    return variables
-
-
-def _uses_pytest(root: Path) -> bool:
-    if any((root / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py")):
-        return True
-    try:
-        tools = tomllib.loads(_text(root / "pyproject.toml")).get("tool", {})
-    except tomllib.TOMLDecodeError:
-        tools = {}
-    if isinstance(tools, dict) and "pytest" in tools:
-        return True
-    return "[tool:pytest]" in _text(root / "setup.cfg") or "[pytest]" in _text(root / "tox.ini")
-
-
-def _python_tests(root: Path) -> list[Path]:
-    paths = [*root.glob("test_*.py"), *root.glob("*_test.py"), *root.glob("tests/**/test_*.py")]
-    return sorted(path for path in paths if path.is_file())
-
-
-def _pytest_style(root: Path) -> bool:
-    """Whether a test is written so that only pytest runs it."""
-    for path in _python_tests(root)[:50]:
-        text = _text(path)
-        if "import pytest" in text or re.search(r"^def test_", text, re.MULTILINE):
-            return True
-    return False
-
-
-def _pytest(path: str) -> tuple[str, ...] | None:
-    program = shutil.which("pytest", path=path)
-    if program is None:
-        return None
-    # By the interpreter beside it: then the tree's root is where imports begin.
-    python = Path(program).with_name("python3")
-    runs = (str(python), "-m", "pytest") if python.exists() else (program,)
-    return (*runs, "-q", "-p", "no:cacheprovider")
-
-
-def _unittest(root: Path, path: str) -> tuple[str, ...]:
-    python = shutil.which("python3", path=path) or "python3"
-    folder = root / "tests"
-    apart = folder.is_dir() and not any(root.glob("test_*.py"))
-    if not apart:
-        return (python, "-m", "unittest", "discover")
-    whole = (folder / "__init__.py").is_file()
-    start = ("-s", "tests", "-t", ".") if whole else ("-s", "tests")
-    return (python, "-m", "unittest", "discover", *start)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        read = json.loads(_text(path) or "{}")
-    except json.JSONDecodeError:
-        return {}
-    return read if isinstance(read, dict) else {}
-
-
-def _text(path: Path) -> str:
-    """The file's text; nothing for one that is not there, a link, or no sensible size."""
-    try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

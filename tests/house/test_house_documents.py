@@ -13,7 +13,8 @@ import pytest
 
 from cockpit.cli import COMMANDS
 from cockpit.commands.setup.init import REFUSED, config_template
-from cockpit.config.all_settings import ENVIRONMENT, KEYS
+from cockpit.config.all_settings import KEYS
+from cockpit.config.environment_variables import ENVIRONMENT
 from cockpit.config.load_settings import load_settings
 from cockpit.decide.provider_extras import EXTRAS, Extra, Installation, install_command
 

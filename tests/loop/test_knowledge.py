@@ -128,7 +128,7 @@ async def test_nothing_is_searched_or_recorded(documented, opened, script, words
 
 
 async def test_a_passage_that_the_user_adds_is_read_by_the_next_wave(documented, opened, script):
-    async with opened(knowledge=KnowledgeSettings(enable_rag=False)) as runtime:
+    async with opened(knowledge=KnowledgeSettings(enable_rag=False), frame=False) as runtime:
         sid = await runtime.start("look around", model=script(TWICE), interactive=True)
         desk = await runtime.knowledge()
         (best, *_) = await desk.search("how are weights rounded?")

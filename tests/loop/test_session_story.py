@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 
 import pytest
 from loop_calc import CALC, git
@@ -151,7 +152,7 @@ async def test_the_same_story_in_another_directory_has_the_same_packets(
 
     elsewhere = tmp_path / "deep" / "er"
     elsewhere.parent.mkdir()
-    git(tmp_path, "clone", "-q", str(project), str(elsewhere))
+    shutil.copytree(project, elsewhere)
     seen = []
     settings = RuntimeSettings(user_dir=tmp_path / "user")
     for root in (project, elsewhere):
@@ -228,7 +229,7 @@ def exchange(connection, session_id):
 
 async def test_a_command_that_reads_waits_on_the_panel_of_context(opened, script, project):
     (project / "calc.py").write_text("KEY = 'ghp_" + "a1B2" * 9 + "'\n\n\ndef add(a, b): ...\n")
-    async with opened() as runtime:
+    async with opened(frame=False) as runtime:
         model = script(reads("cat calc.py"))
         session_id, ended = await finished(runtime, model, "reads")
         assert ended.result["status"] == "done"

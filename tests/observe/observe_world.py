@@ -44,9 +44,14 @@ class Project:
         self.root = root
         root.mkdir(parents=True, exist_ok=True)
 
-    def git(self, *args: str) -> str:
+    def git(self, *args: str, stdin: str = "") -> str:
         done = subprocess.run(
-            ["git", *args], cwd=self.root, env=ENV, capture_output=True, check=True
+            ["git", *args],
+            cwd=self.root,
+            env=ENV,
+            input=stdin.encode(),
+            capture_output=True,
+            check=True,
         )
         return done.stdout.decode()
 

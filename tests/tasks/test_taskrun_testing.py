@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from cockpit.act.command_line import CommandRefused
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.workspace import Workspace, open_workspace
-from cockpit.tasks.run_tests import detect_test_command, run_tests
+from cockpit.observe.frame.test_command import detect_test_command
+from cockpit.tasks.run_tests import run_tests
 
 pytestmark = pytest.mark.slow
 

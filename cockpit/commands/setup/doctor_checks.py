@@ -17,7 +17,7 @@ from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.commands.setup.doctor_check import Check
 from cockpit.commands.setup.sandbox_checks import sandbox_checks
 from cockpit.commands.setup.tool_checks import server_checks
-from cockpit.config.all_settings import ENVIRONMENT
+from cockpit.config.environment_variables import ENVIRONMENT
 from cockpit.config.load_settings import Settings, load_settings
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.own_programs import find_program

@@ -30,7 +30,7 @@ def man() -> None:
 def manual_page(root: click.Command) -> str:
     """Return the manual page of ``root`` and all commands below it, in roff's ``man`` macros."""
     from cockpit.commands.exit_codes import EXIT_MEANINGS
-    from cockpit.config.all_settings import OTHER_VARIABLES
+    from cockpit.config.environment_variables import OTHER_VARIABLES
 
     purpose, _, rest = inspect.cleandoc(root.help or "").partition("\n\n")
     lines = [

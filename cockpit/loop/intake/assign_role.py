@@ -100,7 +100,7 @@ async def assign(
                 source_event_id="task",
                 event_type=TASK_SUBMITTED,
                 trace_id=session.trace_id,
-                payload={"text": text, "scope_items": list(assignment.scope), "included": False},
+                payload={"text": text, "scope_items": list(assignment.scope), "included": {}},
             )
         begin_estimate(tx, session, given)
         beside(tx, session.session_id)

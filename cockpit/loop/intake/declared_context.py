@@ -14,13 +14,14 @@ from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.run_program import ProgramMissing, run_git
+from cockpit.access.secret_files import is_sensitive
 from cockpit.core.named_files import find_named_files
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.review_template import OpeningFailed
 from cockpit.loop.intake.task_types import LISTED_PLACEHOLDERS, OPTIONAL, TaskType
 from cockpit.observe.context_request import ContextRequest
 from cockpit.observe.gateway import ContextGateway
-from cockpit.observe.scope_items import REMOTE, ScopeRefused, parse_item
+from cockpit.observe.scope_items import REMOTE, ScopeItem, ScopeRefused, parse_item
 
 MOST_NAMED = 8
 """Issues, and files, of one task's text that are read without asking."""
@@ -41,14 +42,14 @@ class DeclaredContext(Struct, frozen=True):
 def find_named(words: str, root: Path, *, bare: str = "") -> Mapping[str, Sequence[str]]:
     """Return what ``words`` name: issues as ``#7``, and files of the project as ``@path``.
 
-    ``bare`` is a text in which the path alone names a file.
+    ``bare`` is a text in which the path alone names a file, from the root or, as in a traceback, absolute.
     """
-    confined = Confined(root)
+    confined, below = Confined(root), f"{root}/"
     issues = dict.fromkeys(_ISSUE.findall(words))
     paths: dict[str, None] = {}
     for name in (*_FILE.findall(words), *sorted(find_named_files(bare), key=bare.find)):
         try:
-            path = confined.relative(name.rstrip("."))
+            path = confined.relative(name.rstrip(".").removeprefix(below))
             if confined.inside(path).is_file():
                 paths[path] = None
         except (PathRefused, OSError):
@@ -56,18 +57,48 @@ def find_named(words: str, root: Path, *, bare: str = "") -> Mapping[str, Sequen
     return {"issue": list(issues)[:MOST_NAMED], "file": list(paths)[:MOST_NAMED]}
 
 
-async def find_typed(words: str, root: Path) -> Mapping[str, Sequence[str]]:
-    """Return what words name that the user typed: files by their path too, as far as git tracks them.
+class WrittenFiles(Struct, frozen=True):
+    """Files that the text of a task names, as far as git tracks them and they hold no secrets."""
 
-    A path in the lines behind the first counts only as ``@path``: such lines are often pasted, and what a
-    traceback names was not named by the user.
+    granted: tuple[str, ...]
+    """Those that the user named by typing them."""
+    proposed: tuple[str, ...]
+    """The others: what pasted text, or that of another program, names."""
+
+
+async def find_written(words: str, details: str, root: Path, *, is_typed: bool) -> WrittenFiles:
+    """Return the files that ``words`` and the further text ``details`` name by their path, or as ``@path``.
+
+    With ``is_typed`` the user typed the words. A path in the lines behind the first counts as typed only as
+    ``@path``: such lines are often pasted, and what a traceback names was not named by the user.
     """
-    named = find_named(words, root, bare=words.strip().partition("\n")[0])
-    if not named["file"]:
-        return named
-    done = await run_git("ls-files", "-z", "--", *named["file"], cwd=root)
-    tracked = done.text.split("\0") if done.ok else named["file"]
-    return {**named, "file": [path for path in named["file"] if path in tracked]}
+    first, _, _ = words.strip().partition("\n")
+    typed = find_named(words, root, bare=first)["file"] if is_typed else ()
+    text = f"{words}\n{details}"
+    paths = dict.fromkeys((*typed, *find_named(text, root, bare=text)["file"]))
+    safe = [path for path in paths if not is_sensitive(path)]
+    if safe:
+        done = await run_git("ls-files", "-z", "--", *safe, cwd=root)
+        tracked = done.text.split("\0") if done.ok else safe
+        safe = [path for path in safe if path in tracked]
+    return WrittenFiles(
+        tuple(path for path in safe if path in typed),
+        tuple(path for path in safe if path not in typed),
+    )
+
+
+async def keep_short(paths: Sequence[str], gateway: ContextGateway) -> tuple[str, ...]:
+    """Return the items of files that can be read and are within the limits of what a task's text names."""
+    items: list[str] = []
+    tokens = 0
+    for path in paths[:MOST_NAMED]:
+        item = str(ScopeItem("file", path))
+        refused, size = await _preview(item, gateway)
+        is_short = size <= min(MOST_TOKENS_OF_FILE, MOST_TOKENS_OF_FILES - tokens)
+        if not refused and is_short:
+            tokens += size
+            items.append(item)
+    return tuple(items)
 
 
 async def branch_values(root: Path, command: str) -> dict[str, str]:

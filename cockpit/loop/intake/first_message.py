@@ -20,7 +20,8 @@ from cockpit.loop.intake.declared_context import (
     branch_values,
     check_declared,
     find_named,
-    find_typed,
+    find_written,
+    keep_short,
 )
 from cockpit.loop.intake.intent import Task
 from cockpit.loop.intake.review_pull_request import pull_request
@@ -46,9 +47,10 @@ class Opening(Struct, frozen=True):
 
     ``text`` is the first user message, masked. ``scope_items`` name what the task type declares
     deterministic and this task has; of these ``in_message`` are in ``text`` already, with their tokens
-    there, and the first wave reads the others; ``named`` are those that the user named. ``target`` has commit
-    ids filled in; ``rev`` is the commit that files are read at, None for the working tree. ``notice`` is one
-    line for the user, often empty.
+    there, and the first wave reads the others; ``named`` are those that the user named. ``proposed`` are
+    files that other text of the task names: the user is asked for them. ``target`` has commit ids filled in;
+    ``rev`` is the commit that files are read at, None for the working tree. ``notice`` is one line for the
+    user, often empty.
     """
 
     text: str
@@ -58,6 +60,7 @@ class Opening(Struct, frozen=True):
     rev: str | None = None
     notice: str = ""
     named: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
 
 
 async def opening(
@@ -73,12 +76,13 @@ async def opening(
 
     ``repo`` is ``owner/name`` of the project on GitHub, where it is known. ``details`` is more text about
     the task, which may name issues and files too. ``is_typed``: the user typed the words here, so that the
-    files which they name are granted; nobody else's words grant any.
+    files which they name are granted; those that anyone else's words name are proposed.
     """
     issues = find_named(f"{task.words}\n{details}", ground.root)["issue"]
-    typed = (await find_typed(task.words, ground.root))["file"] if is_typed else ()
-    files = dict.fromkeys((*typed, *find_named(details, ground.root)["file"]))
+    written = await find_written(task.words, details, ground.root, is_typed=is_typed)
+    files = dict.fromkeys((*written.granted, *find_named(details, ground.root)["file"]))
     named = {"issue": issues, "file": list(files)[:MOST_NAMED]}
+    rest = tuple(path for path in written.proposed if path not in files)
     target = dict(task.target)
     text = mask(make_visible(task.words))
     values = {"words": text, "title": mask(make_visible(task.title))}
@@ -90,7 +94,7 @@ async def opening(
         if review.rev:
             target["head"] = review.rev
         return await _started(
-            task_type, values, named, target, ground.root, repo, review, user_words
+            task_type, values, named, target, ground.root, repo, review, user_words, rest
         )
     if "range" in target:
         spelled = str(target["range"])
@@ -110,7 +114,7 @@ async def opening(
             "tip": tip,
         }
         return await _started(
-            task_type, values, named, target, ground.root, repo, review, user_words
+            task_type, values, named, target, ground.root, repo, review, user_words, rest
         )
     if task_type.needs_target:
         raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
@@ -121,7 +125,9 @@ async def opening(
         raise OpeningFailed(f"{task_type.command} needs {task_type.arguments}.")
     if task_type.needs_branch:
         values |= await branch_values(ground.root, task_type.command)
-    return await _started(task_type, values, named, target, ground.root, repo, None, user_words)
+    return await _started(
+        task_type, values, named, target, ground.root, repo, None, user_words, rest
+    )
 
 
 async def _started(
@@ -133,17 +139,15 @@ async def _started(
     repo: str | None,
     review: ReviewContext | None,
     user_words: str,
+    rest: tuple[str, ...],
 ) -> Opening:
     listed = dict(named)
     if "issue" in values:
         listed["issue"] = [values["issue"]]
     filled, in_message = await asyncio.to_thread(_fill, values, review, task_type.placeholders)
+    gateway = ContextGateway.of(root=root, rev=review.rev if review else None, repo=repo)
     declared = await check_declared(
-        task_type,
-        values,
-        listed,
-        ContextGateway.of(root=root, rev=review.rev if review else None, repo=repo),
-        in_message=tuple(in_message),
+        task_type, values, listed, gateway, in_message=tuple(in_message)
     )
     applying = {item.removeprefix(OPTIONAL) for item in task_type.scope_items(values, listed)}
     in_message = {item: tokens for item, tokens in in_message.items() if item in applying}
@@ -162,6 +166,7 @@ async def _started(
         named=tuple(
             each for each in declared.items if each.removeprefix("file:") in listed["file"]
         ),
+        proposed=await keep_short(rest, gateway),
     )
 
 

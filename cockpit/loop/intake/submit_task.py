@@ -40,6 +40,7 @@ def submit_task(
             "scope_items": list(opened.scope_items),
             "included": dict(opened.in_message),
             "named": list(opened.named),
+            "proposed": list(opened.proposed),
             STATE: state,
         },
     )

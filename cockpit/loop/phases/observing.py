@@ -8,25 +8,28 @@ that wave's calls and the user's messages. See ``docs/reference/loop.md``, phase
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from cockpit.core.canonical_json import parse_json
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.decisions.await_decision import DISCUSS_NOTICE, DecidedProposal, await_decision
-from cockpit.loop.intake.baseline_facts import baseline, task_fact, tools_fact
+from cockpit.loop.intake.baseline_facts import tools_fact
 from cockpit.loop.knowledge.gather_knowledge import (
-    is_by_librarian,
     request_knowledge,
 )
 from cockpit.loop.phases.fetch_by_rules import (
     has_acted,
-    is_by_rule,
     request_by_rules,
 )
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
 from cockpit.loop.phases.session_tools import read_evidence, tools_of_session
+from cockpit.loop.phases.take_in_task import (
+    find_opening,
+    propose_written,
+    read_task,
+    record_facts,
+    tell_of_missing,
+)
 from cockpit.loop.phases.tool_results import (
     Exchange,
     pinned_text_fact,
@@ -43,19 +46,25 @@ from cockpit.loop.user_message import USER_MESSAGE_SENT
 from cockpit.loop.wave_context import EVENT_LEASE_S, WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import FileRead
-from cockpit.store.context import facts, observation_jobs, regranted_facts
+from cockpit.store.context import observation_jobs, regranted_facts
 from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.journal.details.waves import WaveObserved
-from cockpit.store.sessions import context_requests, events, messages, plans, sessions, waves
-from cockpit.store.sessions.context_requests import ContextRequest
+from cockpit.store.sessions import (
+    context_requests,
+    events,
+    messages,
+    plans,
+    sessions,
+    waves,
+)
+from cockpit.store.sessions.context_requests import (
+    ContextRequest,
+)
 from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
-
-NAMED = "person:named"
-"""Who grants the files that the user named in words typed here."""
 
 KEPT_SHARE = 16
 """Results that are kept for their meaning take at most this part of the budget; older ones compete."""
@@ -68,16 +77,17 @@ async def observe(context: WaveContext) -> tuple[Session, Wave]:
     """
     await refresh_skills(context.engine)
     await compare_skills(context)
-    opening = context.store.read_now(lambda connection: _find_opening(connection, context.wave))
+    opening = context.store.read_now(lambda connection: find_opening(connection, context.wave))
     take_in_task: Callable[[Tx], None] | None = None
     if opening is not None:
-        take_in_task, has_requests = _read_task(context, opening)
+        take_in_task, has_requests = await read_task(context, opening)
         if has_requests or context.wave.ordinal > 1:
             await context.store.write(take_in_task)
             take_in_task = None
+        await propose_written(context, opening)
+    await _await_requests(context)
+    await _await_discussion(context)
     if context.wave.ordinal > 1:
-        await _await_requests(context)
-        await _await_discussion(context)
         await request_evidence(context)
     await request_by_rules(context)
     await request_knowledge(context)
@@ -98,111 +108,6 @@ async def observe(context: WaveContext) -> tuple[Session, Wave]:
         return sessions.load_in(tx, context.session.session_id), wave
 
     return await context.store.write(take_in)
-
-
-def _opens_session(connection: sqlite3.Connection, wave: Wave) -> bool:
-    """Tell whether the wave begins with the task: the first, or one that tries the task again."""
-    if wave.ordinal == 1:
-        return True
-    row = connection.execute(
-        "SELECT 1 FROM wave_runs JOIN wave_runs AS first USING (session_id, event_id)"
-        " WHERE wave_runs.wave_id=? AND first.ordinal=1",
-        (wave.wave_id,),
-    ).fetchone()
-    return row is not None
-
-
-def _read_task(
-    context: WaveContext, opening: Mapping[str, Any]
-) -> tuple[Callable[[Tx], None], bool]:
-    """Return the write of the first wave's facts: identity, capabilities and the task as the user put it.
-
-    It can wait for the wave's own, unless it stores requests, too: the second value.
-    """
-    confined, user_dir = context.engine.ground.confined, context.engine.settings.user_dir
-    # A review's opening contains the object of the task; that of other tasks is the user's text.
-    is_review = bool({"pr", "range"} & set(context.session.target))
-    band = "situational" if is_review else "objectives"
-    opening_facts = [
-        *baseline(confined, user_dir, (*tools_of_session(context), *list_added(context))),
-        task_fact(opening["text"], band=band),
-    ]
-    included = _included(opening)
-    named = [str(item) for item in opening.get("named", ())]
-    apart = {*included, *named}
-    unread = [str(item) for item in opening["scope_items"] if item not in apart]
-
-    def write(tx: Tx) -> None:
-        _record_facts(tx, context, opening_facts, job="baseline")
-        if included:
-            _record_included_context(tx, context, included)
-        if unread:
-            _request_deterministic_context(tx, context, "declared", dict.fromkeys(unread, 0), "")
-        if named:
-            _request_deterministic_context(
-                tx, context, "named", dict.fromkeys(named, 0), "named by you", by=NAMED
-            )
-
-    return write, bool(included or unread or named)
-
-
-def _included(opening: Mapping[str, Any]) -> Mapping[str, int]:
-    """Return the declared items that the first message contains, with their tokens there.
-
-    Events of earlier versions say only whether it contains all of them.
-    """
-    included = opening["included"]
-    if isinstance(included, bool):
-        return {str(item): 0 for item in opening["scope_items"]} if included else {}
-    return {str(item): int(tokens) for item, tokens in included.items()}
-
-
-def _record_included_context(tx: Tx, context: WaveContext, items: Mapping[str, int]) -> None:
-    """Record the declared context that was fetched before the session began, for its first message."""
-    request = _request_deterministic_context(tx, context, "", items, "in the first message")
-    if request.status == "approved":
-        outcomes = [
-            {"item": item, "facts": 0, "new": 0, "tokens": tokens, "error": ""}
-            for item, tokens in items.items()
-        ]
-        context_requests.record_fetched(
-            tx, request.request_id, wave_id=context.wave.wave_id, outcomes=outcomes
-        )
-
-
-def _request_deterministic_context(
-    tx: Tx, context: WaveContext, name: str, items: Mapping[str, int], note: str, by: str = ""
-) -> ContextRequest:
-    """Record context with its tokens as a request that its origin approves: the task type, or ``by``.
-
-    ``name`` tells a wave's requests apart.
-    """
-    return context_requests.create(
-        tx,
-        request_id="-".join(filter(None, ("q", context.wave.wave_id, name))),
-        session_id=context.session.session_id,
-        wave_id=context.wave.wave_id,
-        call_id="",
-        purpose="what you named"
-        if by
-        else f"{context.session.task_type}: the object of the request",
-        question="What is this task about?",
-        escalation="",
-        items=[
-            {
-                "item": item,
-                "level": "full",
-                "tokens": tokens,
-                "band": "situational",
-                "refused": "",
-                "note": note,
-            }
-            for item, tokens in items.items()
-        ],
-        proposal_id=None,
-        auto=True,
-        decided_by=by or f"task_type:{context.session.task_type}",
-    )
 
 
 async def _await_requests(context: WaveContext) -> None:
@@ -235,7 +140,7 @@ def _settle_request(
 async def _await_discussion(context: WaveContext) -> None:
     """After a discussion that began without a message, wait for the user's message.
 
-    Only in an interactive session.
+    Only in an interactive session. The first wave's own proposal may be the discussed one.
     """
     if not context.session.interactive:
         return
@@ -262,8 +167,8 @@ def _find_silent_discussion(connection: sqlite3.Connection, context: WaveContext
     session_id = context.session.session_id
     row = connection.execute(
         "SELECT max(decided_at) FROM proposals WHERE session_id=? AND status='discussed'"
-        " AND reason='' AND wave_id=?",
-        (session_id, _previous_wave_id(context)),
+        " AND reason='' AND wave_id IN (?,?)",
+        (session_id, _previous_wave_id(context), context.wave.wave_id),
     ).fetchone()
     if row is None or row[0] is None:
         return None
@@ -302,7 +207,7 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
     results: list[Exchange] = []
     messages = _user_messages(tx, context)
     if context.wave.ordinal == 1:
-        new_facts += _unread_context(tx, context)
+        new_facts += tell_of_missing(tx, context)
     if context.wave.ordinal > 1:
         previous = waves.load_in(tx, _previous_wave_id(context))
         plan = context.engine.recall(previous.wave_id).plan
@@ -326,7 +231,7 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         if not changed and is_newly_offered(context):
             new_facts.append(tools_fact((*tools_of_session(context), *list_added(context))))
     new_facts += messages
-    _record_facts(tx, context, new_facts, job="words")
+    record_facts(tx, context, new_facts, job="words")
     take_in_skills(tx, context)
     if context.wave.ordinal > 1:
         profile = load_pinned_profile(tx.connection, context)
@@ -343,27 +248,6 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
     planned, refused = jobs.planned, sum(jobs.refused.values())
     detail = WaveObserved(facts=total, new=new or 0, jobs=planned, refused=refused)
     return waves.advance(tx, context.wave.wave_id, "orienting", detail=detail)
-
-
-def _unread_context(tx: Tx, context: WaveContext) -> list[Fact]:
-    """Return cockpit's notice to the agent about declared context that could not be read after all."""
-    requests = context_requests.select_by_status(
-        tx.connection, context.session.session_id, "fetched"
-    )
-    errors = [
-        f"- {outcome['item']}: {outcome['error']}"
-        for request in requests
-        if request.wave_id == context.wave.wave_id
-        and request.proposal_id is None
-        and not is_by_rule(request)
-        and not is_by_librarian(request)
-        for outcome in request.outcomes
-        if outcome.get("error")
-    ]
-    if not errors:
-        return []
-    text = "Part of what this task starts from could not be read:\n" + "\n".join(errors)
-    return [pinned_text_fact("notice", "notice:context", text)]
 
 
 def _given_up_notice(tx: Tx, previous: Wave) -> Fact:
@@ -439,32 +323,3 @@ def _look_of(context: WaveContext) -> ObservingWave:
 
 def _previous_wave_id(context: WaveContext) -> str:
     return f"{context.session.session_id}-w{context.wave.ordinal - 1}"
-
-
-def _record_facts(
-    tx: Tx,
-    context: WaveContext,
-    new_facts: Sequence[Fact],
-    *,
-    job: str,
-) -> int:
-    return facts.record(
-        tx,
-        session_id=context.session.session_id,
-        wave_id=context.wave.wave_id,
-        ordinal=context.wave.ordinal,
-        pinned_now=context.wave.pinned_now,
-        facts=new_facts,
-        job=job,
-    )
-
-
-def _find_opening(connection: sqlite3.Connection, wave: Wave) -> dict[str, Any] | None:
-    """Return what the wave's event says of the task, where the wave begins with it."""
-    if not _opens_session(connection, wave):
-        return None
-    (payload,) = connection.execute(
-        "SELECT payload_json FROM events WHERE event_id=?", (wave.event_id,)
-    ).fetchone()
-    body: dict[str, Any] = parse_json(payload)
-    return body

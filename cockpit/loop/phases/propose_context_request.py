@@ -29,7 +29,7 @@ from cockpit.loop.session_state.ask_own_guards import ask_own_guards
 from cockpit.loop.session_state.compare_with_packet import PacketComparison, compare_with_packet
 from cockpit.loop.trust.pass_items import pass_covered_items
 from cockpit.loop.wave_context import WaveContext
-from cockpit.observe.context_request import RequestRefused, parse_request
+from cockpit.observe.context_request import ContextRequest, RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
 from cockpit.observe.preview_cost import band_for, sum_tokens
 from cockpit.observe.project_snapshot import ProjectSnapshot
@@ -126,16 +126,46 @@ async def prepare_request(context: WaveContext, call: Mapping[str, Any]) -> Prep
     items = [preview_record(preview) for preview in previews]
     if all(item["refused"] for item in items):
         return refuse("; ".join(f"{item['item']}: {item['refused']}" for item in items))
-    body: dict[str, Any] = {
+    body = _body(request, items)
+    if not any(item["item"] not in compared.stored for item in items if not item["refused"]):
+        return PreparedRequest(store=lambda tx: _serve_stored(tx, context, call, body))
+    return PreparedRequest(store=lambda tx: _create_proposal(tx, context, call, body))
+
+
+async def propose_before_packet(
+    context: WaveContext, key: str, request: ContextRequest
+) -> Write | None:
+    """Preview a request that cockpit makes before the session has a packet; returns what proposes it.
+
+    None where it is stored already, nothing of it can be read, or one of the user's own guards refuses it.
+    """
+    call: dict[str, Any] = {"call_id": "", "key": key}
+    if context.store.read_now(lambda connection: _is_stored(connection, call)):
+        return None
+    arguments = {
+        "purpose": request.purpose,
+        "question": request.question,
+        "scope": [str(item) for item in request.scope],
+        "escalation": request.escalation,
+    }
+    state = GuardState(project_repo=context.engine.repo, pinned_rev=context.session.rev is not None)
+    parsed = parse_call("request_context", canonical_json(arguments))
+    if await ask_own_guards(context, parsed, state) is not None:
+        return None
+    items = [preview_record(each) for each in await open_gateway(context).preview(request)]
+    if all(item["refused"] for item in items):
+        return None
+    return lambda tx: _create_proposal(tx, context, call, _body(request, items))
+
+
+def _body(request: ContextRequest, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
         "purpose": request.purpose,
         "question": request.question,
         "escalation": request.escalation,
         "items": items,
         "total_tokens": sum_tokens(items),
     }
-    if not any(item["item"] not in compared.stored for item in items if not item["refused"]):
-        return PreparedRequest(store=lambda tx: _serve_stored(tx, context, call, body))
-    return PreparedRequest(store=lambda tx: _create_proposal(tx, context, call, body))
 
 
 def _preview_unread(

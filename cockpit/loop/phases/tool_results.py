@@ -16,13 +16,12 @@ from msgspec import Struct
 from cockpit.act.dispatch_actions import LOOK_FIRST
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.failure_lines import clip_middle
+from cockpit.core.failure_lines import clip_middle, find_failure_lines, shorten_line
 from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.decisions.propose_changing import CHANGING
-from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, outline_result
 from cockpit.loop.phases.propose_context_request import FROM_STORE, request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.loop.planner import plan_tool
@@ -55,6 +54,11 @@ OUTLINED_ARGUMENT_CHARS = 400
 
 _RECEIPT_FIELDS_LEFT_OUT = ("stdout", "stderr", "duration_ms")
 """Fields of a receipt that follow as text, or that differ from run to run without a reason."""
+
+MIN_OUTLINED_CHARS = 1_200
+"""Shorter results have no outline: they are short enough as they are."""
+_HEAD_LINES = 2
+_TAIL_LINES = 6
 
 
 class Exchange(Struct, frozen=True):
@@ -416,3 +420,21 @@ def _format_receipt(detail: Mapping[str, Any]) -> str:
     }
     head = canonical_json(rest) if rest else ""
     return "\n".join(part for part in (head, *outputs) if part)
+
+
+def outline_result(result: str, receipt: str) -> str | None:
+    """Return a result's head, the lines that say what failed, and its end, or None where it is short.
+
+    ``receipt`` is the scope item that shows the whole result.
+    """
+    if len(result) < MIN_OUTLINED_CHARS:
+        return None
+    lines = result.splitlines()
+    last = max(len(lines) - _TAIL_LINES, 0)
+    shown = [*range(min(_HEAD_LINES, len(lines))), *range(last, len(lines))]
+    # The end of an output sums up what failed; its first failures say why.
+    failures = [_HEAD_LINES + at for at in find_failure_lines(lines[_HEAD_LINES:last])]
+    places = sorted({*shown, *failures})
+    text = "\n".join(shorten_line(lines[at]) for at in places)
+    left_out = len(lines) - len(places)
+    return f"{text}\n[{pluralize(left_out, 'line')} left out; {receipt} shows the whole result]"

@@ -31,6 +31,7 @@ from cockpit.store.journal.details import (
     waves,
 )
 from cockpit.store.journal.details.detail import Detail
+from cockpit.store.sessions.context_requests import FRAME_PURPOSE, NAMED_PURPOSE
 from cockpit.store.sessions.proposals import EDITED
 from cockpit.store.sessions.session_states import session_state
 from cockpit.store.sessions.sessions import model_for_people
@@ -358,8 +359,10 @@ def _context(detail: Detail) -> EventLine | None:
             how = "declared by the task type" if detail.auto else "requested"
             if detail.auto and detail.stored:
                 how = "served again from stored facts"
-            if detail.auto and detail.purpose == EVIDENCE:
+            if detail.auto and detail.purpose in (EVIDENCE, NAMED_PURPOSE):
                 how = "that you named"
+            if detail.auto and detail.purpose == FRAME_PURPOSE:
+                how = "that every task starts with"
             if detail.rule:
                 how = f"fetched by attention rule {detail.rule}"
             text = f"context {how}: {list_items(detail.items)}"

@@ -12,16 +12,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.backlog import handoffs, tasks, wip
 from cockpit.store.context import facts
 from cockpit.store.db.database import Store
+from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import outbox, plans
 
 _OUTPUTS = ("stdout", "stderr")
 _LEFT_OUT = (*_OUTPUTS, "duration_ms")
 _SHOWN_ENTRIES = 50
 """Decisions and errors of a task's work in progress that are shown, the newest."""
+_LOOKED_AT = 100
+"""Records of each kind that are searched for the last test run, the newest."""
 MAX_NOTES = 2_000
 """Handoffs, and tasks with work in progress, that are searched for notes, the newest."""
 
@@ -40,6 +43,41 @@ class StoredNote(Struct, frozen=True):
     """``handoff`` or ``wip``."""
     task_id: str
     text: str
+
+
+class LastTests(Struct, frozen=True):
+    """The newest run of tests that cockpit has recorded."""
+
+    is_green: bool
+    at: str
+    summary: str
+
+
+def find_last_tests(connection: sqlite3.Connection) -> LastTests | None:
+    """Return the newest of the project's test runs, among its newest records; None without one.
+
+    These are the steps of tasks, and commands whose tests were counted.
+    """
+    steps = connection.execute(
+        "SELECT at, detail_json FROM journal WHERE action=? ORDER BY seq DESC LIMIT ?",
+        (str(Action.TASK_RUN_STEP), _LOOKED_AT),
+    )
+    runs = [
+        LastTests(step["outcome"] == "passed", str(at), str(step.get("summary", "")))
+        for at, text in steps
+        if (step := parse_json(text))["step"] == "test" and step["outcome"] in ("passed", "failed")
+    ][:1]
+    receipts = connection.execute(
+        "SELECT created_at, status, summary, json_type(detail_json, '$.tests') FROM action_receipts"
+        " ORDER BY rowid DESC LIMIT ?",
+        (_LOOKED_AT,),
+    )
+    runs += [
+        LastTests(status == "success", str(at), str(summary))
+        for at, status, summary, tests in receipts
+        if tests == "object"
+    ][:1]
+    return max(runs, key=lambda run: run.at, default=None)
 
 
 def find_result(

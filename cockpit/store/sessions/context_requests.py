@@ -24,6 +24,15 @@ from cockpit.store.journal.details.waves import (
 )
 from cockpit.store.sessions import check_recorded, proposals
 
+FRAME_PURPOSE = "the project's frame"
+"""The purpose of the request for the frame, which cockpit grants itself."""
+NAMED_PURPOSE = "what you named"
+"""The purpose of a request for files that the user named in typed words."""
+
+
+WRITTEN_PURPOSE = "the task's text names these files"
+"""The purpose of cockpit's own proposal to read what pasted or foreign text names."""
+
 
 class ContextRequest(Struct, frozen=True):
     """One row of ``context_requests``."""

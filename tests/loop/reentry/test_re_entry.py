@@ -115,7 +115,7 @@ async def test_a_text_that_does_not_match_is_revised_once_the_file_was_read_agai
         + finish('contains = ["calc.py is written"]')
     )
     async with (
-        opened() as runtime,
+        opened(frame=False) as runtime,
         running(runtime, script(scenario), policy="ask") as (session_id, work),
     ):
         request = await pending(runtime, "context")

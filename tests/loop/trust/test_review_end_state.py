@@ -176,7 +176,7 @@ async def test_review_pr_24_asks_once_after_learning(project, gh, opened, tmp_pa
                 for row in journal.rows(c, session_id=session_id, action="context.fetched")
             ]
         )
-        assert fetched[1:] == [["pr:25 in tests/*.py", "file:tests/test_app.py"], ["file:calc.py"]]
+        assert fetched[2:] == [["pr:25 in tests/*.py", "file:tests/test_app.py"], ["file:calc.py"]]
         states = (await desk.read_overview()).rules
         assert {rule.effect: rule.status for rule in states} == {
             "card": "suspended",

@@ -1,0 +1,1 @@
+"""The frame of a session's first wave: where the task is."""
