@@ -78,9 +78,9 @@ def _uses_pytest(root: Path) -> bool:
 
 def _python_tests(root: Path) -> list[Path]:
     """List test files in the root and below ``tests``, sorted, the first of many."""
-    found = [path for path in sorted(root.iterdir()) if _TEST_FILE.fullmatch(path.name)]
-    found += _below(root / "tests")
-    return [path for path in found if path.is_file()][:_MOST_TESTS]
+    paths = [path for path in sorted(root.iterdir()) if _TEST_FILE.fullmatch(path.name)]
+    paths += _below(root / "tests")
+    return [path for path in paths if path.is_file()][:_MOST_TESTS]
 
 
 def _below(folder: Path) -> Iterator[Path]:
