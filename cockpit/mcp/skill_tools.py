@@ -31,8 +31,8 @@ class ListSkills(Struct, frozen=True):
 class GetSkill(Struct, frozen=True):
     """Name a skill, and a section of it that is to be read."""
 
-    name: Annotated[str, describe("from a hook or list_skills")]
-    section: Annotated[str | None, describe("a heading: only that part")] = None
+    name: Annotated[str, describe("as a hook names it")]
+    section: Annotated[str | None, describe("its heading")] = None
 
 
 async def _list_skills(
@@ -115,7 +115,7 @@ SKILL_TOOLS = (
     LoopTool(
         "get_skill",
         "core",
-        "A skill's text, or a section of it. Read its files with request_context.",
+        "A skill's text or section. Read its files with request_context.",
         GetSkill,
         _get_skill,
     ),

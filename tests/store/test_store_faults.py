@@ -127,7 +127,7 @@ def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
 
     open_store(0).close()
     statements = Mine.counted - 20  # the last ones are of closing
-    assert statements > 200
+    assert statements > 100
     step = max(1, 50 // examples(1))
     for number in range(1, statements, step):
         with pytest.raises(StoreUnwritable):

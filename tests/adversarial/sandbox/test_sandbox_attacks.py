@@ -29,6 +29,7 @@ from adversarial.sandbox.sandbox_world import (
 from cockpit.access.run_program import run_program
 from cockpit.act.sandbox import planted_bytecode, seccomp_filter
 from cockpit.act.sandbox.git_places import find_git_places
+from cockpit.act.sandbox.run_confined import run_confined
 from cockpit.act.workspace import Workspace, open_workspace
 
 pytestmark = pytest.mark.slow
@@ -257,15 +258,23 @@ async def test_bytecode_that_was_planted_in_the_project_does_not_run(
         " p.write_text('print(42)'); pathlib.Path('other.py').touch()"
     )
     subprocess.run([sys.executable, "-c", plant], cwd=ground.root, check=True, env={})
-    run = "import sys; sys.path.insert(0, '.'); import shown, other; print(sys.pycache_prefix)"
     cache = ground.root / "__pycache__"
     cover = ["--tmpfs", str(cache), "--remount-ro", str(cache)]
-    assert (await answer(ground, run)).split() == ["42", "None"]
-    assert (await answer(loosened(ground, swap(cover, [])), run)).split() == ["666", "None"]
+
+    async def run(where: Workspace) -> list[str]:
+        """As a project's tests are run: with its folder on the path, and Python's variables obeyed."""
+        script = "import shown, other, sys; print(sys.pycache_prefix)"
+        argv = (sys.executable, "-c", script)
+        ended = await run_confined(where.sandbox, argv, where.root, where.environment, timeout_s=60)
+        assert ended.finished.ok, ended.finished.error_text
+        return ended.finished.text.split()
+
+    assert await run(ground) == ["42", "None"]
     assert len(list(cache.iterdir())) == 1
+    assert await run(loosened(ground, swap(cover, []))) == ["666", "None"]
     # Where not all can be covered, none is used.
     monkeypatch.setattr(planted_bytecode, "MOST_ENTRIES", 1)
-    assert (await answer(ground, run)).split() == ["42", "/tmp/pycache"]
+    assert await run(ground) == ["42", "/tmp/pycache"]
 
 
 GIT_FILES = (

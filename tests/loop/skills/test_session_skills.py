@@ -194,7 +194,7 @@ async def test_unused_skills_go_and_the_prompt_before_stays(tmp_path):
         session = await run(
             runtime,
             "/implement $writing-docs",
-            script(tmp_path, *(WAIT.replace("?", f"{n}?") for n in range(7))),
+            script(tmp_path, *(WAIT.replace("[]", f"['file:{n}.md']") for n in range(7))),
         )
         assert ("unloaded", "writing-docs", "unused", 7) in events(runtime)
         before, _ = await runtime.rendered_prompt(f"{session}-w6")
