@@ -455,7 +455,7 @@ def test_no_sequence_of_keys_decides_the_unseen_or_loses_words() -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Keys,
         settings=settings(
-            max_examples=examples(50), stateful_step_count=50, deadline=None, derandomize=True
+            max_examples=examples(100), stateful_step_count=50, deadline=None, derandomize=True
         ),
     )
     assert set(get_args(Step)) - Keys.reached == set()
