@@ -139,7 +139,8 @@ async def test_cancelled_and_lost_turns_are_resumed_by_another_process(project: 
         client = editor.client
         assert "Write notes" in client.said("user_message_chunk")
         assert "I need two files" in client.said()
-        assert [call["status"] for call in client.calls().values()] == ["pending"]
+        frame, asked = client.calls().values()
+        assert (frame["status"], asked["status"]) == ("completed", "pending")
         assert not client.questions
         assert (await editor.prompt(session, "Go on.")).stop_reason == "end_turn"
         assert len(client.questions) == 2

@@ -93,4 +93,4 @@ async def test_replay_and_fork_inside_the_screen(still, scene):
 
 async def test_a_session_that_is_not_there_is_told(still):
     with pytest.raises(NotFound, match="No session s-no"):
-        await run_replay(still.store, "s-no")
+        await run_replay(still.store, "s-none")

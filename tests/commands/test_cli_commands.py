@@ -165,7 +165,7 @@ def test_packets_are_shown_explained_verified_and_compared(played: Project) -> N
     for words in (
         ["show", "--wave", "9"],
         ["diff", "--wave", "1"],
-        ["explain", "--session", "s-x"],
+        ["explain", "--session", "none"],
     ):
         played.run("packet", *words, expect=2)
 

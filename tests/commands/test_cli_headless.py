@@ -116,7 +116,7 @@ arguments = { status = "done", summary = "Seen." }
     (request,) = (
         json.loads(line)["detail"]
         for line in project.run("journal", "export").stdout.splitlines()
-        if '"context.requested"' in line
+        if '"context.requested"' in line and '"frame"' not in line
     )
     assert [item["item"] for item in request["items"]] == ["file:shapes.py:1-2"]
 

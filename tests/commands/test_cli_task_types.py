@@ -54,14 +54,14 @@ def run(project: Project, task: str, *more: str, script: str = ENDS, expect: int
 
 
 def fetched(project: Project) -> dict[str, int]:
-    """What the journal says was fetched: tokens by item, refused and failed ones left out."""
+    """What the journal says was fetched beside the frame: tokens by item, without refused and failed ones."""
     rows = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
     return {
         item["item"]: item["tokens"]
         for row in rows
         if row["action"] == "context.fetched"
         for item in row["detail"]["items"]
-        if not item["error"]
+        if not item["error"] and item["item"] != "frame"
     }
 
 

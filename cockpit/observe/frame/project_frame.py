@@ -187,18 +187,12 @@ def _describe_state(status: Finished | None) -> str:
     where = f"branch {_shorten(head)}" if head != "(detached)" else f"no branch, at {commit[:12]}"
     if commit == "(initial)":
         where += ", no commits yet"
-    elif upstream:
-        where += _compare(_shorten(upstream), ahead, behind)
+    elif upstream and (ahead, behind) != ("0", "0"):  # a fresh clone is like its origin
+        where += f", {ahead} ahead of and {behind} behind {_shorten(upstream)}"
     counts = [f"{pluralize(changed, 'file')} changed"] if changed else []
     counts += [f"{untracked:,} untracked"] if untracked else []
     changes = ", ".join(counts) or "clean"
     return f"{where}; {'at least ' if status.truncated else ''}{changes}"
-
-
-def _compare(upstream: str, ahead: str, behind: str) -> str:
-    if (ahead, behind) == ("0", "0"):
-        return f", level with {upstream}"
-    return f", {ahead} ahead of and {behind} behind {upstream}"
 
 
 def _describe_tests(root: Path, tests: TestGround) -> str:

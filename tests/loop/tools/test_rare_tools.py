@@ -75,7 +75,7 @@ async def test_a_kept_action_and_a_dropped_fact_bring_their_tools_and_these_stay
     assert {each.name: each.why for each in events[-1].rare} == {
         GITHUB: "the agent called it",
         RESUME: "an action is kept",
-        PROFILE_CHANGE: "1 fact had no room",
+        PROFILE_CHANGE: "2 facts had no room",
     }
     for (before, _), (names, packet) in pairwise(waves_seen):
         assert (packet.epoch.reason == "head") == (before != names)
@@ -115,6 +115,6 @@ def test_what_is_offered_follows_from_the_evidence_alone():
     assert chosen(words="Parse the log", attempts=run) == set()
     printed = tried("'x' is binary", "confirmed", "run")
     assert chosen(attempts=printed) == set(), "words that a command printed offer nothing"
-    assert choose_rare_tools(Evidence(), {PROFILE_CHANGE: "1 fact had no room"}) == {
-        PROFILE_CHANGE: "1 fact had no room"
+    assert choose_rare_tools(Evidence(), {PROFILE_CHANGE: "2 facts had no room"}) == {
+        PROFILE_CHANGE: "2 facts had no room"
     }
