@@ -24,7 +24,7 @@ from cockpit.api.guarded_server import (
 from cockpit.api.middleware import Gate
 from cockpit.api.served_project import ServedProject
 from cockpit.api.server_sent_events import JournalStream
-from cockpit.chains.watch_dead_chains import watching_dead_chains
+from cockpit.chains.watch_unattended import watching_unattended
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.views.copy_journal import recorded
@@ -53,7 +53,7 @@ async def serve(
         async with (
             recorded(store, settings),
             refused.flushing(),
-            watching_dead_chains(store),
+            watching_unattended(store),
         ):
             tell(address)
             await Server(config, context, app.state.stream, project).serve(sockets=[listener])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cockpit.app.dialogs.small_dialogs import Warn
-from cockpit.chains import watch_dead_chains
+from cockpit.chains import watch_unattended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,8 +27,8 @@ def watch_store(
     """
 
     async def close_dead_chains() -> None:
-        for chain in await watch_dead_chains.look_for_dead_chains(app.engine.store):
-            app.show_error(watch_dead_chains.describe_end(chain))
+        for chain in await watch_unattended.look_for_unattended(app.engine.store):
+            app.show_error(watch_unattended.describe_end(chain))
 
     is_gone = False
 
@@ -39,7 +39,7 @@ def watch_store(
             app.open_screen(Warn(app.store_warning, fault))
         is_gone = bool(fault)
 
-    set_interval(watch_dead_chains.LOOK_S, close_dead_chains)
-    set_interval(watch_dead_chains.LOOK_S, look_for_file)
+    set_interval(watch_unattended.LOOK_S, close_dead_chains)
+    set_interval(watch_unattended.LOOK_S, look_for_file)
     if fault := app.engine.store.anchor.fault:
         app.open_screen(Warn(app.store_warning, f"{fault}\n\n{_ADVICE}"))

@@ -176,7 +176,7 @@ def open_store(
 
             require_scope_of_command(store)
         _absorb_hooks(store, place)
-        _close_dead_chains(store, say)
+        _end_unattended(store, say)
         yield store
 
 
@@ -190,11 +190,15 @@ def _finish_restore(place: ProjectPaths, say: Callable[[str], object]) -> None:
         say("An interrupted `cockpit restore` was finished.")
 
 
-def _close_dead_chains(store: Store, say: Callable[[str], object]) -> None:
-    """End chains whose processes all died, but for commands that take such a chain up."""
+def _end_unattended(store: Store, say: Callable[[str], object]) -> None:
+    """Expire proposals and end dead chains, but for commands that take such a chain up."""
     from cockpit.store.chains import chains
+    from cockpit.store.sessions import proposals
 
-    if not store.read_now(chains.has_open):
+    def is_any(connection: sqlite3.Connection) -> bool:
+        return chains.has_open(connection) or proposals.has_due(connection, store.clock)
+
+    if not store.read_now(is_any):
         return
     import click
 
@@ -202,9 +206,9 @@ def _close_dead_chains(store: Store, say: Callable[[str], object]) -> None:
     words = [] if context is None else context.command_path.split()[1:]
     if words[:1] == ["work"] or words[:2] in (["chain", "resume"], ["chain", "stop"]):
         return
-    from cockpit.chains.watch_dead_chains import close_chains_seen_dead, describe_end
+    from cockpit.chains.watch_unattended import describe_end, end_unattended
 
-    for chain in close_chains_seen_dead(store):
+    for chain in end_unattended(store):
         say(describe_end(chain))
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from cockpit.access.listen_address import Address
 from cockpit.backlog.tools.work_tool import Tier
-from cockpit.chains.watch_dead_chains import watching_dead_chains
+from cockpit.chains.watch_unattended import watching_unattended
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.views.copy_journal import recorded
@@ -56,7 +56,7 @@ async def _open_dispatcher(
     place.prepare()
     with Store.open(place.database) as store:
         # Beside what its engine logs: most clients only use the backlog and never open one.
-        async with recorded(store, settings), watching_dead_chains(store):
+        async with recorded(store, settings), watching_unattended(store):
             dispatcher = Dispatcher(store, place, settings)
             try:
                 async with dispatcher.refused.flushing():

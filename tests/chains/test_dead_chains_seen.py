@@ -14,9 +14,9 @@ from tasks.taskrun_world import World
 
 from cockpit.access import user_presence
 from cockpit.app.application import CockpitApp
-from cockpit.chains import watch_dead_chains
+from cockpit.chains import watch_unattended
 from cockpit.chains.close_dead_chains import REASON
-from cockpit.chains.watch_dead_chains import close_chains_seen_dead, watching_dead_chains
+from cockpit.chains.watch_unattended import end_unattended, watching_unattended
 from cockpit.core import processes
 from cockpit.core.clock import FixedClock, RandomIds
 from cockpit.loop.runtime import open_runtime
@@ -68,7 +68,7 @@ def test_whatever_runs_next_closes_it(tmp_path: Path) -> None:
 
 async def test_a_server_closes_one_that_dies_while_it_runs(world: World) -> None:
     with Store.open(world.place.database, FixedClock(), RandomIds()) as store:
-        async with watching_dead_chains(store):
+        async with watching_unattended(store):
             await asyncio.sleep(0)
             store.write_now(leave_dead_chain)
             while statuses(store) != [("failed", REASON)]:
@@ -78,7 +78,7 @@ async def test_a_server_closes_one_that_dies_while_it_runs(world: World) -> None
 async def test_the_screen_closes_it_and_says_so(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch_dead_chains, "LOOK_S", 0.01)
+    monkeypatch.setattr(watch_unattended, "LOOK_S", 0.01)
     settings = RuntimeSettings(user_dir=world.folder / "config")
     async with open_runtime(world.place, settings) as runtime:
         app = CockpitApp(runtime)
@@ -98,4 +98,4 @@ def test_below_an_agent_only_what_sees_all_processes_closes_it(
     world.store.write_now(leave_dead_chain)
     monkeypatch.setattr(user_presence, "find_agent", lambda **_: "below an agent")
     monkeypatch.setattr(processes, "sees_all_processes", lambda: not hides)
-    assert [chain.chain_id for chain in close_chains_seen_dead(world.store)] == closed
+    assert [chain.chain_id for chain in end_unattended(world.store)] == closed

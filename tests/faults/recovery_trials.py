@@ -21,7 +21,7 @@ from faults.injected_faults import die_after_commit
 from faults.session_trials import Child, Verdict, judge, run_session
 from tasks.taskrun_world import AT_ONCE, PASSES, World, edit, finish
 
-from cockpit.chains.watch_dead_chains import close_chains_seen_dead
+from cockpit.chains.watch_unattended import end_unattended
 from cockpit.core.clock import RandomIds, SystemClock
 from cockpit.core.project_paths import locate_project
 from cockpit.store.backlog import tasks
@@ -107,7 +107,7 @@ def _try_chain(folder: Path, state: State) -> Verdict:
     _kill_in(world, database, state, work)
     with Store.open(database) as store:
         # The next command of any kind.
-        close_chains_seen_dead(store)
+        end_unattended(store)
         has_begun = store.read_now(chains.select)
         assert all(chain.status in chains.ENDED for chain in has_begun), has_begun
         rows = store.read_now(lambda seen: workers.select_for_chain(seen, "ch-1"))

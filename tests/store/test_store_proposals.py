@@ -89,18 +89,14 @@ def test_what_was_not_shown_is_not_approved(tmp_path: Path) -> None:
 def test_after_the_deadline_only_expiry(tmp_path: Path) -> None:
     clock = FixedClock()
     with open_store(tmp_path, clock=clock) as store:
-        session_id = store.write_now(lambda tx: propose(tx, deadline_s=10)).session_id
-
-        def expire(tx: Tx) -> list[Proposal]:
-            return proposals.expire_due(tx, session_id)
-
+        store.write_now(lambda tx: propose(tx, deadline_s=10))
         clock.advance(9.999)
-        assert store.write_now(expire) == []
+        assert store.write_now(proposals.expire_due) == []
         clock.advance(0.001)
         with pytest.raises(Stale, match="deadline"):
             decide(store)
-        assert [one.status for one in store.write_now(expire)] == ["expired"]
-        assert store.write_now(expire) == []
+        assert [one.status for one in store.write_now(proposals.expire_due)] == ["expired"]
+        assert store.write_now(proposals.expire_due) == []
 
 
 def test_narrowing_only_takes_away(tmp_path: Path) -> None:

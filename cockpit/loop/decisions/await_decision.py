@@ -83,7 +83,7 @@ async def await_decision(context: WaveContext, proposal_id: str) -> DecidedPropo
         if current.status != "pending":
             return current
         if current.expires_at is not None and current.expires_at <= format_time(clock.now()):
-            context.store.write_now(lambda tx: proposals.expire_due(tx, session_id))
+            context.store.write_now(proposals.expire_due)
             current = context.store.read_now(
                 lambda connection: proposals.load_edited(connection, proposal_id)
             )

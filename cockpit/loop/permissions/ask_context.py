@@ -217,7 +217,7 @@ class _Asking:
         current = self.store.read_now(lambda c: proposals.load(c, self.proposal_id))
         now = format_time(self.store.clock.now())
         if current.status == "pending" and (current.expires_at or "~") <= now:
-            self.store.write_now(lambda tx: proposals.expire_due(tx, self._session_id))
+            self.store.write_now(proposals.expire_due)
             current = self.store.read_now(lambda c: proposals.load(c, self.proposal_id))
         return None if current.status == "pending" else current
 

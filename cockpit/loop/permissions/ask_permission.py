@@ -268,7 +268,7 @@ class _Asking:
         if current.status == "pending":
             now = self.store.clock.now()
             if current.expires_at is not None and current.expires_at <= format_time(now):
-                self.store.write_now(lambda tx: proposals.expire_due(tx, self.session_id))
+                self.store.write_now(proposals.expire_due)
                 current = self._load()
             elif self._stamp() != self._stamps:
                 self._show_anew(current)

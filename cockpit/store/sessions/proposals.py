@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, digest, parse_json
-from cockpit.core.clock import format_time, milliseconds_between
+from cockpit.core.clock import Clock, format_time, milliseconds_between
 from cockpit.core.errors import AlreadyDecided, NotFound, Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
@@ -263,13 +263,18 @@ def set_deadline(tx: Tx, session_id: str, deadline_s: float) -> None:
     )
 
 
-def expire_due(tx: Tx, session_id: str) -> list[Proposal]:
-    """Expire the session's pending proposals whose deadline has passed."""
-    due = tx.execute(
-        "SELECT proposal_id FROM proposals WHERE session_id=? AND status='pending'"
-        " AND expires_at IS NOT NULL AND expires_at<=?",
-        (session_id, tx.now()),
-    ).fetchall()
+_DUE = "FROM proposals WHERE status='pending' AND expires_at<=?"
+
+
+def has_due(connection: sqlite3.Connection, clock: Clock) -> bool:
+    """Whether the deadline of a pending proposal has passed."""
+    now = format_time(clock.now())
+    return connection.execute(f"SELECT 1 {_DUE} LIMIT 1", (now,)).fetchone() is not None
+
+
+def expire_due(tx: Tx) -> list[Proposal]:
+    """Expire the pending proposals whose deadline has passed, whether a process waits for them or not."""
+    due = tx.execute(f"SELECT proposal_id {_DUE}", (tx.now(),)).fetchall()
     return [decide(tx, identity, "expired", by="deadline") for (identity,) in due]
 
 

@@ -1,6 +1,7 @@
-"""Closing dead chains while a screen or a server runs: it may be the only cockpit for days.
+"""Ending what no process looks after any more: dead chains, and proposals past their deadline.
 
-Commands do it when they open the store. See ``docs/reference/chains.md``, when a worker ends.
+Commands do it when they open the store, a screen or a server while it runs: it may be the only cockpit for
+days. See ``docs/reference/chains.md``, when a worker ends, and ``docs/reference/loop.md``, approvals.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.text import end_sentence
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
+from cockpit.store.sessions import proposals
 
 LOOK_S = 5.0
-"""Seconds between two looks at chains that run."""
+"""Seconds between two looks."""
 
 
 def describe_end(chain: chains.Chain) -> str:
@@ -24,8 +26,13 @@ def describe_end(chain: chains.Chain) -> str:
     return f"{ended} `cockpit chain resume` resumes it."
 
 
-def close_chains_seen_dead(store: Store) -> list[chains.Chain]:
-    """Close the chains whose processes all died, and return them; none where processes may be hidden."""
+def end_unattended(store: Store) -> list[chains.Chain]:
+    """Expire what is due, close the chains whose processes all died, and return these.
+
+    No chain is closed where processes may be hidden.
+    """
+    if store.read_now(lambda connection: proposals.has_due(connection, store.clock)):
+        store.write_now(proposals.expire_due)
     if not store.read_now(chains.has_open):
         return []
     from cockpit.access.user_presence import find_agent
@@ -40,24 +47,22 @@ def close_chains_seen_dead(store: Store) -> list[chains.Chain]:
     return store.write_now(close_dead_chains)
 
 
-async def look_for_dead_chains(store: Store) -> list[chains.Chain]:
-    """Close dead chains beside the event loop, and return them."""
+async def look_for_unattended(store: Store) -> list[chains.Chain]:
+    """Do the same beside the event loop."""
     try:
-        if not await store.read(chains.has_open):
-            return []
-        return await asyncio.to_thread(close_chains_seen_dead, store)
+        return await asyncio.to_thread(end_unattended, store)
     except CockpitError:
-        return []  # the disk is full or busy; the next look closes them
+        return []  # the disk is full or busy; the next look ends them
 
 
 async def _look_often(store: Store) -> None:
     while True:
-        await look_for_dead_chains(store)
+        await look_for_unattended(store)
         await store.clock.sleep(LOOK_S)
 
 
 @asynccontextmanager
-async def watching_dead_chains(store: Store) -> AsyncIterator[None]:
+async def watching_unattended(store: Store) -> AsyncIterator[None]:
     """Watch them as long as the context lasts."""
     watch = asyncio.create_task(_look_often(store), name="dead chains")
     try:
