@@ -36,6 +36,7 @@ BENCHES = (
     "compile",
     "prompt_budget",
     "needed",
+    "first_packets",
     "keypress",
     "large_things",
     "large_screens",
