@@ -5,10 +5,12 @@ Which source matters shifts with the season, and nobody is told: a decision need
 them from the season's source, and is as good as the share of them that its packet holds in full. What
 is missing is asked for; a decision on too little is turned down.
 
-The same workload runs through the real store, compiler, feedback engine, guard and horizon: once with
-a static profile, once with suggestions handed in by an agent, passed by policy when they change weights
-only, and gone at their horizon. This simulates decisions: it shows that the loop closes and points the
-right way, not how much better an agent becomes.
+The same workload runs through the real store, compiler, feedback engine, guard and horizon: with a static
+profile, and with the loop's own suggestions. This simulates decisions: it shows that the loop closes and
+points the right way, not how much better an agent becomes. Then :mod:`recorded_adaptation` does the same
+with recorded runs.
+
+``python bench/adaptation.py`` prints the two tables of ``docs/reference/feedback.md``.
 """
 
 from __future__ import annotations
@@ -21,30 +23,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+from judged_session import JudgedSession
 from measure import Row, row
+from recorded_adaptation import BUDGETS, measure_recorded, recorded_rows
 
-from cockpit.access.principals import agent
-from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.learn.decision_quality import measure_version
-from cockpit.learn.judge_waves import judge_after_wave
-from cockpit.learn.suggest_weights import suggest_changes
-from cockpit.loop.decisions.profile_change_expiry import pin_profile
-from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import ProfileChangeLimits, RuntimeSettings
 from cockpit.orient.compile_packet import compile_packet
 from cockpit.orient.fact_columns import load_columns as columns
-from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS
-from cockpit.orient.profile_changes.guard import CRITICAL
-from cockpit.store.context import facts, packets, profiles, wave_feedback
+from cockpit.store.context import profiles, wave_feedback
 from cockpit.store.context.facts import Fact, Level
-from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import BANDS, WEIGHT_ONE, Band, Predicate, Profile, Rule
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import context_requests, plans, proposals, waves
-from cockpit.store.sessions import sessions as stored
-from cockpit.store.sessions.sessions import Session
+from cockpit.store.sessions import proposals
 from cockpit.store.sessions.waves import Wave
 
 WAVES = 160
@@ -59,6 +51,11 @@ IN_SEASON = 0.85
 PROFILE = "synthetic"
 
 Policy = Literal["static", "revert", "promote_if_better"]
+WAYS: dict[str, Policy] = {
+    "static": "static",
+    "with temporary changes, reverted": "revert",
+    "with temporary changes, kept if better": "promote_if_better",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,38 +78,61 @@ class Ran:
 
 
 def rows() -> list[Row]:
-    """The table of this bench: means over all seeds."""
-    made = [workload(seed) for seed in SEEDS]
-    static, adapting, promoting = (
-        [run(moments, policy) for moments in made]
-        for policy in ("static", "revert", "promote_if_better")
-    )
-    table = [
-        *told("static profile", static),
-        *told("adapting, back at the horizon", adapting),
-        *told("adapting, kept if better", promoting),
-    ]
-    gain = fmean(after.held - before.held for after, before in zip(adapting, static, strict=True))
+    """The table of this bench: means over all seeds, then the recorded runs."""
+    ways = play_all()
+    static, adapting, _ = ways.values()
+    gains = [after.held - before.held for after, before in zip(adapting, static, strict=True)]
     scored = fmean(
         after.score - before.score for after, before in zip(adapting, static, strict=True)
     )
-    least = min(after.held - before.held for after, before in zip(adapting, static, strict=True))
     return [
-        *table,
-        row("gain of adapting: facts that a decision needed", gain, "of 1", least=0.05),
+        *(
+            row(f"simulated, {name}: {measure}", value, unit)
+            for name, ran in ways.items()
+            for measure, value, unit in tell(ran)
+        ),
+        row("gain of adapting: facts that a decision needed", fmean(gains), "of 1", least=0.05),
         row("gain of adapting: decision_quality_score", scored, "of 1", least=0.02),
-        row("gain of adapting: facts needed, worst seed", least, "of 1", least=0.0),
+        row("gain of adapting: facts needed, worst seed", min(gains), "of 1", least=0.0),
+        *recorded_rows(),
     ]
 
 
-def told(name: str, ran: Sequence[Ran]) -> list[Row]:
-    """What the runs under one policy came to."""
+def play_all() -> dict[str, list[Ran]]:
+    """Play the workload of each seed in each way."""
+    made = [workload(seed) for seed in SEEDS]
+    return {name: [run(moments, policy) for moments in made] for name, policy in WAYS.items()}
+
+
+def tell(ran: Sequence[Ran]) -> list[tuple[str, float, str]]:
+    """What the runs under one policy came to: measure, mean, unit."""
     return [
-        row(f"{name}: needed facts in the packet", fmean(one.held for one in ran), "of 1"),
-        row(f"{name}: decision_quality_score", fmean(one.score for one in ran), "of 1"),
-        row(f"{name}: missed signals", fmean(one.missed for one in ran), "a run"),
-        row(f"{name}: adaptations", fmean(one.adaptations for one in ran), "a run"),
+        ("needed facts in the packet", fmean(one.held for one in ran), "of 1"),
+        ("`decision_quality_score`", fmean(one.score for one in ran), "of 1"),
+        ("missed signals", fmean(one.missed for one in ran), "a run"),
+        ("changes", fmean(one.adaptations for one in ran), "a run"),
     ]
+
+
+def print_page() -> None:
+    """Print the tables of the page."""
+    ways = {name: tell(ran) for name, ran in play_all().items()}
+    _print_table(["profile", *(measure for measure, _, _ in ways["static"])])
+    for name, told in ways.items():
+        _print_line([name, *(f"{value:.3g}" for _, value, _ in told)])
+    print()
+    _print_table(["recorded runs, budget", *(f"{budget // 1_000}k" for budget in BUDGETS)])
+    for measure, values in measure_recorded().items():
+        _print_line([measure, *(f"{value:.3g}" for value in values)])
+
+
+def _print_table(heads: Sequence[str]) -> None:
+    _print_line(heads)
+    _print_line(["---"] * len(heads))
+
+
+def _print_line(cells: Sequence[str]) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def workload(seed: int) -> list[Moment]:
@@ -159,7 +179,7 @@ def run(moments: Sequence[Moment], policy: Policy) -> Ran:
     at_horizon: Literal["revert", "promote_if_better"] = (
         "promote_if_better" if policy == "promote_if_better" else "revert"
     )
-    limits = ProfileChangeLimits(auto="weights", at_horizon=at_horizon)
+    limits = ProfileChangeLimits(at_horizon=at_horizon)
     settings = RuntimeSettings(token_budget=_profile().total_token_budget, adaptation=limits)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -198,121 +218,36 @@ class Player:
 
     def __init__(self, store: Store, settings: RuntimeSettings, *, adapts: bool) -> None:
         self._store = store
-        self._settings = settings
-        self._adapts = adapts
-        self._asked: tuple[str, tuple[str, ...]] | None = None
-        self._session = store.write_now(self._create)
-
-    def _create(self, tx: Tx) -> Session:
-        return stored.create(
-            tx,
-            task_type="investigate",
-            title="synthetic",
-            words="synthetic",
-            target={},
-            model="none",
-            policy="ask",
-            interactive=False,
-            root=self._store.path.parent,
-            rev=None,
-            profile_id=PROFILE,
-            limits={},
-            project="synthetic",
-            branch="",
-        )
+        self._judged = JudgedSession(store, settings, PROFILE, adapts=adapts)
 
     def play(self, moment: Moment) -> float:
         """One wave from beginning to end; the share of what it needed that its packet held."""
-        wave, packet = self._store.write_now(lambda tx: self._orient(tx, moment))
+        wave, profile = self._judged.begin(moment.facts)
+        found = self._store.read_now(lambda c: columns(c, wave.session_id, wave.ordinal))
+        packet = compile_packet(found, profile, wave.ordinal)
         full = {e.fact_id for _, e in packet.rendered() if e.level == "full"}
         known = {fact.source_ref: fact.fact_id for fact in moment.facts}
         lacking = tuple(ref for ref in moment.needed if known[ref] not in full)
-        self._store.write_now(lambda tx: self._decide(tx, wave, lacking))
-        if self._adapts:
-            self._store.write_now(lambda tx: self._suggest(tx, wave))
+        self._judged.end(wave, packet, lacking, act=lambda tx: _propose(tx, wave, lacking))
         return 1 - len(lacking) / len(moment.needed)
 
-    def _orient(self, tx: Tx, moment: Moment) -> tuple[Wave, Packet]:
-        session_id = self._session.session_id
-        wave = waves.create(tx, session_id=session_id, trace_id=self._session.trace_id)
-        pinned = pin_profile(tx, self._settings, PROFILE, measure_version)
-        waves.advance(tx, wave.wave_id, "observing", profile_version=pinned.version)
-        if self._asked is not None:
-            request_id, items = self._asked
-            context_requests.apply_decision(
-                tx, request_id, "approved", approved=items, decided_by="person"
-            )
-        facts.record(
-            tx,
-            session_id=session_id,
-            wave_id=wave.wave_id,
-            ordinal=wave.ordinal,
-            pinned_now=wave.pinned_now,
-            facts=moment.facts,
-        )
-        waves.advance(tx, wave.wave_id, "orienting")
-        profile = profiles.load(tx.connection, PROFILE, pinned.version)
-        found = columns(tx.connection, session_id, wave.ordinal)
-        packet = compile_packet(found, profile, wave.ordinal)
-        identity = packets.insert(
-            tx, wave.wave_id, packet, pinned_now=wave.pinned_now, session_id=session_id
-        )
-        return waves.advance(tx, wave.wave_id, "deciding", packet_id=identity), packet
 
-    def _decide(self, tx: Tx, wave: Wave, lacking: tuple[str, ...]) -> None:
-        """Propose what the packet allows for, ask for what it lacks, and learn."""
-        session_id, number = self._session.session_id, wave.ordinal
-        call = {"call_id": "ask", "name": "request_context", "arguments": {}, "error": ""}
-        plans.commit(
-            tx,
-            wave_id=wave.wave_id,
-            session_id=session_id,
-            text="",
-            calls=[call] if lacking else [],
-            stop="end",
-        )
-        waves.advance(tx, wave.wave_id, "acting")
-        made = proposals.create(
-            tx,
-            proposal_id=f"p-{session_id}-{number}",
-            kind="action",
-            session_id=session_id,
-            wave_id=wave.wave_id,
-            title="act on what is known",
-            body={"key": f"k-{number}"},
-            risk="low",
-        )
-        enough = len(lacking) * 2 <= NEEDED
-        verdict = "approved" if enough else "rejected"
-        proposals.decide(tx, made.proposal_id, verdict, by="person")
-        self._asked = None
-        if lacking:
-            asked = context_requests.create(
-                tx,
-                request_id=f"q-{session_id}-{number}",
-                session_id=session_id,
-                wave_id=wave.wave_id,
-                call_id="ask",
-                purpose="decide",
-                question="what is it like there?",
-                escalation="",
-                items=[{"item": ref, "refused": ""} for ref in lacking],
-                proposal_id=None,
-            )
-            self._asked = (asked.request_id, lacking)
-        waves.advance(tx, wave.wave_id, "learning")
-        judge_after_wave(tx, waves.advance(tx, wave.wave_id, "completed"))
+def _propose(tx: Tx, wave: Wave, lacking: Sequence[str]) -> None:
+    """Propose what the packet allows for; a proposal on too little is turned down."""
+    made = proposals.create(
+        tx,
+        proposal_id=f"p-{wave.wave_id}",
+        kind="action",
+        session_id=wave.session_id,
+        wave_id=wave.wave_id,
+        title="act on what is known",
+        body={"key": f"k-{wave.wave_id}"},
+        risk="low",
+    )
+    enough = len(lacking) * 2 <= NEEDED
+    verdict = "approved" if enough else "rejected"
+    proposals.decide(tx, made.proposal_id, verdict, by="person")
 
-    def _suggest(self, tx: Tx, wave: Wave) -> None:
-        """Hand in the first suggestion, as the session's agent; the guard and the policy decide."""
-        profile = profiles.load_current(tx.connection, PROFILE)
-        found = suggest_changes(tx.connection, profile, AGENT_LIMITS, CRITICAL)
-        if found and profile.duration_waves == 0:
-            propose_profile_change(
-                tx,
-                self._settings,
-                canonical_json(found[0]),
-                agent(self._session.session_id),
-                profile_id=PROFILE,
-                proposal_id=f"p-profile-{wave.wave_id}",
-            ).raise_if_refused()
+
+if __name__ == "__main__":
+    print_page()

@@ -123,7 +123,7 @@ def _patched_lines(patch: str) -> dict[str, set[str]]:
         elif line.startswith("@@"):
             in_hunk = True
         elif name and in_hunk and line[:1] in (" ", "-"):
-            files[name] |= _lines(line[1:])
+            files[name] |= lines_of_text(line[1:])
     return files
 
 
@@ -137,7 +137,7 @@ def _find_needs(
     for action in actions:
         command, output = str(action["command"]), str(action["output"])
         edited = [name for name in patched if _changes(command, name)]
-        typed = _lines(command)
+        typed = lines_of_text(command)
         found.append(
             {
                 "changed": frozenset().union(*(patched[name] & shown for name in edited)),
@@ -146,10 +146,10 @@ def _find_needs(
             }
         )
         own |= typed
-        shown |= _lines(output)
+        shown |= lines_of_text(output)
         for name in patched:
             if name in command and name not in edited and only_reads(command):
-                read[name] |= _lines(output)
+                read[name] |= lines_of_text(output)
     return found
 
 
@@ -159,7 +159,7 @@ def _changes(command: str, name: str) -> bool:
 
 
 @lru_cache(maxsize=100_000)
-def _lines(text: str) -> frozenset[str]:
+def lines_of_text(text: str) -> frozenset[str]:
     """Return the lines of a text that count, without what is written before them."""
     found = set[str]()
     for line in text.splitlines():
@@ -167,13 +167,13 @@ def _lines(text: str) -> frozenset[str]:
     return frozenset(line for line in found if len(line) >= LEAST_CHARS)
 
 
-def _lines_of(prompt: Prompt) -> set[str]:
+def lines_of_prompt(prompt: Prompt) -> set[str]:
     lines = set[str]()
     for message in prompt.messages:
-        lines |= _lines(message.text)
+        lines |= lines_of_text(message.text)
         for call in message.calls:
             for value in json.loads(call.arguments).values():
-                lines |= _lines(str(value))
+                lines |= lines_of_text(str(value))
     return lines
 
 
@@ -221,7 +221,7 @@ def run_packets(run: Recorded, budget: int) -> Result:
         result.sizes.append(before.rendered_tokens or 0)
         result.epochs += int(bool(before.epoch and before.epoch.begins))
         if at < len(run.needs):
-            result.look(run.needs[at], lambda prompt=prompt: _lines_of(prompt))
+            result.look(run.needs[at], lambda prompt=prompt: lines_of_prompt(prompt))
     return result
 
 
@@ -247,7 +247,9 @@ def _run_rival(run: Recorded, budget: int, rival: str, sizes: Sequence[int]) -> 
         last_first, length = first, len(parts)
         result.look(
             run.needs[at],
-            lambda kept=kept: set().union(_lines(run.task), *(lines for _, lines, _ in kept)),
+            lambda kept=kept: set().union(
+                lines_of_text(run.task), *(lines for _, lines, _ in kept)
+            ),
         )
     return result
 
@@ -256,7 +258,7 @@ def _parts(action: dict[str, Any], *, apart: bool) -> list[tuple[int, frozenset[
     """Return an exchange, or its two messages, as (tokens, lines, whether it is what the agent got)."""
     said, got = f"{action['says']}\n{action['command']}", str(action["output"])
     texts = [(said, False), (got, True)] if apart else [(f"{said}\n{got}", True)]
-    return [(count_tokens(text) + 4, _lines(text), is_got) for text, is_got in texts]
+    return [(count_tokens(text) + 4, lines_of_text(text), is_got) for text, is_got in texts]
 
 
 def _last_that_fit(parts: Sequence[tuple[int, frozenset[str], bool]], room: int) -> int:
