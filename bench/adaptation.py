@@ -53,8 +53,8 @@ PROFILE = "synthetic"
 Policy = Literal["static", "revert", "promote_if_better"]
 WAYS: dict[str, Policy] = {
     "static": "static",
-    "with temporary changes, reverted": "revert",
-    "with temporary changes, kept if better": "promote_if_better",
+    "adapting, reverted": "revert",
+    "adapting, kept if better": "promote_if_better",
 }
 
 
@@ -107,8 +107,8 @@ def play_all() -> dict[str, list[Ran]]:
 def tell(ran: Sequence[Ran]) -> list[tuple[str, float, str]]:
     """What the runs under one policy came to: measure, mean, unit."""
     return [
-        ("needed facts in the packet", fmean(one.held for one in ran), "of 1"),
-        ("`decision_quality_score`", fmean(one.score for one in ran), "of 1"),
+        ("needed facts in packets", fmean(one.held for one in ran), "of 1"),
+        ("decision quality", fmean(one.score for one in ran), "of 1"),
         ("missed signals", fmean(one.missed for one in ran), "a run"),
         ("changes", fmean(one.adaptations for one in ran), "a run"),
     ]

@@ -56,7 +56,7 @@ Table = Mapping[str, Sequence[float]]
 def recorded_rows() -> list[Row]:
     """The rows of all budgets; none where there is no data."""
     return [
-        row(f"recorded, {budget:,}: {measure}", value, "")
+        row(f"simulated runs, {budget // 1_000}k: {measure}", value, "")
         for measure, values in measure_recorded().items()
         for budget, value in zip(BUDGETS, values, strict=True)
     ]
