@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from widgets.conversation import conversation, scrollback
 from widgets.conversation.conversation import Conversation
-from widgets.conversation.live_turn import LONG, Card
+from widgets.conversation.live_turn import LONG, Answer, Card
 from widgets.conversation.markdown import SafeMarkdown
 from widgets.conversation.static_turns import draw, stands_close
 from widgets.views import LineView, TurnView
@@ -283,3 +283,13 @@ async def test_a_changed_text_replaces_the_one_that_was_drawn(stage):
         pane.upsert(TurnView("a", "agent", "other"))
         await settled(pilot)
         assert live(pilot) == ["other"]
+
+
+async def test_an_answer_that_comes_as_the_screen_closes_is_no_error(stage):
+    answer = Answer(TurnView("t", "agent", "Don", streaming=True))
+    async with stage(answer) as pilot:
+        await answer.remove_children()
+        answer.show(TurnView("t", "agent", "Done."))
+        answer.show(TurnView("t", "agent", "Other words."))
+        await pilot.pause()
+        assert answer.view.text == "Other words."

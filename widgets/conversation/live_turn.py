@@ -101,7 +101,8 @@ class Answer(Vertical):
         self._waiting: list[str] = []
         self._pumping = False
         self._ready = False
-        self._body = _body()
+        # Held, not looked up: where the program ends as a turn begins, the children may be gone by then.
+        self._head, self._body, self._lines = AnswerHead(view), _body(), AnswerLines(view)
 
     @property
     def text(self) -> str:
@@ -109,9 +110,7 @@ class Answer(Vertical):
         return self._fed if self._ready else self.view.text
 
     def compose(self) -> ComposeResult:
-        yield AnswerHead(self.view)
-        yield self._body
-        yield AnswerLines(self.view)
+        yield from (self._head, self._body, self._lines)
 
     def on_mount(self) -> None:
         self._ready = True
@@ -120,10 +119,10 @@ class Answer(Vertical):
     def show(self, view: TurnView) -> None:
         """Draw ``view``, a later state of the same turn. Text that only grew is only added to."""
         self.view = view
-        if not self._ready:
+        if not self._ready or not self._body.is_attached:
             return
-        self.query_one(AnswerHead).show(view)
-        self.query_one(AnswerLines).show(view)
+        self._head.show(view)
+        self._lines.show(view)
         if view.text.startswith(self._fed):
             self._feed(view.text[len(self._fed) :])
         elif not (view.streaming and self._fed.startswith(view.text)):

@@ -129,12 +129,15 @@ class MeasureRow(Horizontal):
     def __init__(self, view: MeasureView) -> None:
         super().__init__()
         self._view = view
+        # Held, not looked up: where the program ends as a row comes, the children may be gone by then.
+        self._words = Static(classes="measure-words")
+        self._spark = Spark()
+        self._span = Static(classes="measure-span")
 
     def compose(self) -> ComposeResult:
-        yield Static(classes="measure-words")
+        yield self._words
         with Vertical(classes="measure-line"):
-            yield Spark()
-            yield Static(classes="measure-span")
+            yield from (self._spark, self._span)
 
     def on_mount(self) -> None:
         self.show(self._view)
@@ -142,9 +145,9 @@ class MeasureRow(Horizontal):
     def show(self, view: MeasureView) -> None:
         """Draw another view of the same measure."""
         self._view = view
-        self.query_one(".measure-words", Static).update(_words(view))
-        self.query_one(Spark).series = view.series
-        self.query_one(".measure-span", Static).update(line((view.span, DIM)))
+        self._words.update(_words(view))
+        self._spark.series = view.series
+        self._span.update(line((view.span, DIM)))
 
 
 class Spark(Widget):

@@ -27,7 +27,10 @@ from cockpit.core.project_paths import GitRefuses
 pytestmark = pytest.mark.slow
 
 PATIENCE_S = 120.0
-AGAIN_S = 0.8
+ESCAPE = b"\x1b[27u"
+"""As terminals send it that tell it from the begin of a sequence: the next letter is not joined to it."""
+
+AGAIN_S = 3.0
 """A key that came too early, before the proposal was armed, is pressed again."""
 
 PARTS, FOLLOWS_S = 20, 0.01
@@ -152,7 +155,7 @@ def test_the_review_of_the_demo_with_real_keys(terminal: Terminal, tmp_path: Pat
     terminal.until(journal.pending("context"))
     terminal.until(lambda: b"GUIDE 1/7" in terminal.drawn)
     # The cursor is on the t.
-    terminal.until(lambda: b"ype your reply" in terminal.drawn, keys=b"\x1b")
+    terminal.until(lambda: b"ype your reply" in terminal.drawn, keys=ESCAPE)
     terminal.press(DISCUSS_WORDS.encode())
     terminal.until(journal.said(DISCUSS_WORDS), keys=b"\r")
     assert journal.decided("context", "discussed")()
@@ -162,7 +165,7 @@ def test_the_review_of_the_demo_with_real_keys(terminal: Terminal, tmp_path: Pat
     approve(terminal, journal.decided("write_file", "approved"))
     terminal.until(journal.ended("review_pr"))
     terminal.until(lambda: terminal.process.poll() is not None, keys=b"\x04")
-    assert terminal.process.returncode == 0
+    assert terminal.process.returncode == 0, terminal.drawn[-3000:].decode("utf-8", "replace")
     terminal.read(0.5)
     assert b"The sample project is in" in terminal.drawn
     (review,) = (root / ".cockpit" / "reviews").iterdir()
