@@ -34,7 +34,7 @@ class _RunnerTable(msgspec.Struct, forbid_unknown_fields=True):
     sandbox: bool | None = None
     hosts: list[str] = []
     home: list[str] = []
-    protocol: Literal["", "stdio", "app-server"] = ""
+    protocol: Literal["", "stdio"] = ""
 
 
 def read_runners(body: Mapping[str, Any]) -> dict[str, RunnerSettings]:
@@ -91,7 +91,7 @@ def _read_runner(name: str, table: object) -> RunnerSettings:
             )
         if runner.format != "auto":
             raise OutOfBounds(f"{where} has format and protocol; leave out format")
-        command = driven_command(runner.protocol, command)
+        command = driven_command(command)
     return RunnerSettings(
         name,
         command,

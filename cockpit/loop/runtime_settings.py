@@ -111,7 +111,7 @@ class RunnerSettings(Struct, frozen=True):
     """Servers that it may reach from there beside its provider's."""
     home: tuple[str, ...] = ()
     """Files and folders of the home directory that it gets a copy of there."""
-    protocol: Literal["", "stdio", "app-server", "acp"] = ""
+    protocol: Literal["", "stdio", "acp"] = ""
     """The protocol by which it asks for each permission; empty: it only writes a stream."""
 
 

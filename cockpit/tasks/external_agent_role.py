@@ -15,7 +15,7 @@ from cockpit.agents.runs.agent_command_line import RunnerMissing, placeholders_i
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events
 from cockpit.agents.runs.run_agent import count_runs, run_agent
 from cockpit.agents.stdio.driven_runners import ACP_PREFIX
-from cockpit.agents.stdio.open_dialogue import ask_in_queue
+from cockpit.agents.stdio.permissions import ask_in_queue
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.core.errors import CockpitError, MachineFault, Stale, find_full_disk
 from cockpit.decide.choose_model import OFFLINE

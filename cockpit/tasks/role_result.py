@@ -22,7 +22,7 @@ from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import EDITED, Proposal
 
 _READS = frozenset(("read", "search", "fetch"))
-_ASKS = frozenset(("stdio", "app-server", "acp"))
+_ASKS = frozenset(("stdio", "acp"))
 """Formats of runs whose agents ask cockpit for each permission."""
 _MOST_ROWS = 100_000
 _MOST_TITLE = 200

@@ -1,8 +1,8 @@
 """External agents send hostile text wherever a protocol lets them: none of it reaches a terminal raw.
 
 One project and one store take it all: an ACP agent's updates and permissions, the hooks of agents in the
-user's own terminals, the socket of an open cockpit, Claude Code over stdio and Codex by its app-server, and
-the user's own agents' files. Then every command that shows sessions, and the whole screen, are looked at.
+user's own terminals, the socket of an open cockpit, Claude Code over stdio, and the user's own agents'
+files. Then every command that shows sessions, and the whole screen, are looked at.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agents.runner_world import AGENT, Runs, init, result, says
 from app.app_world import settled
 from state_for_tests import kept_variables
 
-from cockpit.agents.stdio.open_dialogue import ask_in_queue
+from cockpit.agents.stdio.permissions import ask_in_queue
 from cockpit.agents.terminals.serve_hook_questions import answer_hooks
 from cockpit.app.actions import decision_actions
 from cockpit.app.application import CockpitApp
@@ -56,7 +56,6 @@ ACP = (
 HOOK = ("prompt", "notification", "tool-input", "tool-name", "cwd", "transcript", "model")
 SOCKET = ("agent", "session", "tool", "input", "input-name", "cwd")
 STDIO = ("text", "tool", "input", "output", "model", "answer")
-CODEX = ("text", "command", "cwd", "reason", "path", "error")
 
 UNSEEN = {
     "acp:option-id", "acp:asked-path", "acp:stderr", "hook:tool-input", "hook:tool-name", "hook:cwd",
@@ -243,10 +242,10 @@ class Played:
             connections.append(connection)
         return connections
 
-    def drive(self, protocol: str, *steps: dict[str, Any]) -> asyncio.Task[Any]:
-        """Start an agent of a chain over stdio or the app-server."""
+    def drive(self, *steps: dict[str, Any]) -> asyncio.Task[Any]:
+        """Start an agent of a chain over stdio."""
         world = self.acp.world
-        runs = Runs(world.folder, world.place, world.store, world.task(title=f"By {protocol}"))
+        runs = Runs(world.folder, world.place, world.store, world.task(title="By stdio"))
         session_id = runs.session()
         world.store.write_now(
             lambda tx: tx.execute(
@@ -255,9 +254,9 @@ class Played:
         )
         command = (
             sys.executable, str(AGENT.with_name("driven_agent.py")),
-            str(runs.scenario(*steps, name=f"{protocol}.json")), str(world.folder / f"{protocol}.heard"),
+            str(runs.scenario(*steps, name="stdio.json")), str(world.folder / "stdio.heard"),
         )  # fmt: skip
-        runner = RunnerSettings("claude", command, protocol=protocol, timeout_s=PATIENCE_S)
+        runner = RunnerSettings("claude", command, protocol="stdio", timeout_s=PATIENCE_S)
         ask = ask_in_queue(world.store, RuntimeSettings(), session_id, world.root)
         task = asyncio.create_task(runs.run(runner, session_id, ask=ask))
         self.acp.started.append(task)
@@ -285,7 +284,6 @@ class Played:
         message = {"id": "m", "role": "assistant", "content": blocks}
         returned = [{"type": "tool_result", "tool_use_id": "t1", "content": word("output")}]
         return self.drive(
-            "stdio",
             {"hear": 2},
             init(model=word("model")),
             says({"type": "assistant", "message": message}),
@@ -295,38 +293,6 @@ class Played:
             {"obey": 2},
             result(f"STATUS: done\n{word('answer')}"),
         )
-
-    def codex(self) -> asyncio.Task[Any]:
-        def word(channel: str) -> str:
-            return hostile(f"codex:{channel}")
-
-        command = {
-            "type": "commandExecution", "id": "i1", "command": word("command"), "cwd": word("cwd"),
-            "status": "inProgress",
-        }  # fmt: skip
-        asked = {"threadId": "th", "turnId": "tu", "itemId": "i1", "reason": word("reason")}
-        changes = [{"path": word("path"), "kind": {"type": "add"}, "diff": word("path")}]
-        patch = {"type": "fileChange", "id": "i2", "changes": changes, "status": "inProgress"}
-        failed = {"id": "tu", "status": "failed", "error": {"message": word("error")}}
-        return self.drive(
-            "app-server",
-            {"hear": 1},
-            says({"id": 1, "result": {}}),
-            {"hear": 2},
-            says({"id": 2, "result": {"thread": {"id": "th"}, "model": word("text")}}),
-            {"hear": 1},
-            says({"id": 3, "result": {"turn": {"id": "tu"}}}),
-            says({"method": "item/agentMessage/delta",
-                  "params": {"threadId": "th", "itemId": "i0", "delta": word("text")}}),
-            says({"method": "item/started", "params": {"threadId": "th", "item": command}}),
-            says({"method": "item/started", "params": {"threadId": "th", "item": patch}}),
-            says({"id": 7, "method": "item/commandExecution/requestApproval",
-                  "params": {**asked, "command": word("command"), "cwd": word("cwd")}}),
-            says({"id": 8, "method": "item/fileChange/requestApproval",
-                  "params": {**asked, "itemId": "i2"}}),
-            {"hear": 2},
-            says({"method": "turn/completed", "params": {"threadId": "th", "turn": failed}}),
-        )  # fmt: skip
 
     async def look(self) -> None:
         """Show everything that waits, on the screen; commands show it again later."""
@@ -396,18 +362,17 @@ async def play(folder: Path) -> Played:
         acp.switch()
         await played.hooks()
         claude = played.claude()
-        codex = played.codex()
         async with answer_hooks(acp.runtime.engine):
             connections = await played.sockets()
             first = acp.begin(await acp.start(f"play {steps}"))
             asks = folder / "questions.json"
             asks.write_text(json.dumps(questions()), encoding="utf-8")
             second = acp.begin(await acp.start(f"play {asks}"))
-            await acp.asked(1 + 1 + 2 + 2 + len(connections))
+            await acp.asked(1 + 1 + 2 + len(connections))
             await played.look()
             for connection in connections:
                 connection.close()
-            await _refuse_until_done(acp, first, second, claude, codex)
+            await _refuse_until_done(acp, first, second, claude)
             played.connections = await played.sockets()  # and one more round waits when it closes
             await acp.asked(len(played.connections))
         for connection in played.connections:
@@ -464,7 +429,7 @@ def test_each_channel_was_one(printed: dict[str, str]) -> None:
     channels = (
         f"{way}:{channel}"
         for way, channels in (
-            ("acp", ACP), ("hook", HOOK), ("socket", SOCKET), ("stdio", STDIO), ("codex", CODEX),
+            ("acp", ACP), ("hook", HOOK), ("socket", SOCKET), ("stdio", STDIO),
         )
         for channel in channels
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A small agent that asks over Claude Code's or Codex's protocol, as its scenario (a JSON list) says.
+"""A small agent that asks over Claude Code's own protocol, as its scenario (a JSON list) says.
 
 Started as ``driven_agent.py SCENARIO HEARD``; what it is told goes to ``HEARD``, one JSON object a line.
 """

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.registry.known_agents import Agent, load_agents
 from cockpit.agents.stdio.driven_runners import driven_command
-from cockpit.agents.stdio.open_dialogue import ask_in_queue
+from cockpit.agents.stdio.permissions import ask_in_queue
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.store.db.database import Store
@@ -32,7 +32,8 @@ from cockpit.store.sessions import proposals, sessions
 HERE = Path(__file__).parent
 RECORDED = HERE / "recorded"
 ACP = ("claude", "codex", "opencode", "vibe")
-DRIVEN = {"claude": "stdio", "codex": "app-server"}
+DRIVEN = "claude-stdio"
+"""The run over Claude Code's own protocol."""
 PATIENCE_S = 180.0
 STEPS = ("edit now 1", "command now 2", "command now 3", "edit now 4")
 """The prompts: approved; refused with words; interrupted while it asks; after a new start, approved."""
@@ -186,16 +187,13 @@ async def decide(acp: Acp, session_id: str, words: str = "") -> None:
     await task
 
 
-async def drive(
-    runs: Runs, name: str, command: Sequence[str], environment: Mapping[str, str]
-) -> str:
-    """Have the run of every history over an agent's own protocol; returns the session.
+async def drive(runs: Runs, command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Have the run of the history over Claude Code's own protocol; returns the session.
 
-    Its edit is approved, changed before where the protocol carries it; its command is refused with words.
+    Its edit is changed and approved; its command is refused with words.
     """
-    protocol: Any = DRIVEN[name]
-    words = driven_command(protocol, command)
-    runner = RunnerSettings(name, words, protocol=protocol, timeout_s=PATIENCE_S)
+    words = driven_command(command)
+    runner = RunnerSettings("claude", words, protocol="stdio", timeout_s=PATIENCE_S)
     session_id = runs.session()
     store, root = runs.store, runs.place.root
     store.write_now(
@@ -215,8 +213,7 @@ async def drive(
     )
     async with asyncio.timeout(PATIENCE_S):
         (edit,) = await queue.pending()
-        if edit.body.get("editable"):
-            edit = await queue.edit(edit, "changed before it was approved\n")
+        edit = await queue.edit(edit, "changed before it was approved\n")
         await asyncio.to_thread(queue.decide, edit, "approved")
         (command_asked,) = await queue.pending()
         await asyncio.to_thread(queue.decide, command_asked, "rejected", NO)

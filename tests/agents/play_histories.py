@@ -31,15 +31,15 @@ async def play_conversation(folder: Path, name: str, history: Path) -> Any:
     return outcome
 
 
-async def play_run(folder: Path, name: str, history: Path) -> Any:
-    """Play a run over an agent's own protocol; returns what came of it."""
+async def play_run(folder: Path, history: Path) -> Any:
+    """Play a run over Claude Code's own protocol; returns what came of it."""
     folder.mkdir(exist_ok=True)
     counter = folder / "starts"
     world = World.made(folder)
     runs = Runs(world.folder, world.place, world.store, world.task())
     command = histories.player(history, counter)
     try:
-        session_id = await drive(runs, name, command, os.environ)
+        session_id = await drive(runs, command, os.environ)
     finally:
         check_complaints(counter)
     plain = Plain((world.place.root, "{root}"))

@@ -56,6 +56,7 @@ def test_a_repository_may_not_name_programs(tmp_path: Path) -> None:
         ('[runner.a]\ncommand = ["a", "{promt}"]\n', "placeholders are {prompt}"),
         ('[runner.a]\ncommand = ["a"]\nenv = ["KEY=1"]\n', "names of variables"),
         ('[runner.a]\ncommand = ["a"]\ntimeout_s = 0\n', "timeout_s"),
+        ('[runner.a]\ncommand = ["a"]\nprotocol = "app-server"\n', "protocol"),
         ('[runner.embedded]\ncommand = ["a"]\n', "not 'embedded'"),
         ('[runner."A B"]\ncommand = ["a"]\n', "lower-case letters"),
     ],
@@ -93,6 +94,12 @@ def test_work_does_not_begin_without_the_program_of_its_runner(tmp_path: Path) -
     env = written(tmp_path, '[runner.gone]\ncommand = ["no-such-agent"]\n')
     with pytest.raises(WrongUse, match=r"no-such-agent, .* is not installed.*\[runner.gone\]"):
         check_runner(load_settings(None, env=env), "gone")
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "codex.toml").write_text(
+        'title = "Codex"\n[acp]\ncommand = ["no-such-adapter"]\n', encoding="utf-8"
+    )
+    with pytest.raises(WrongUse, match=r"no-such-adapter, .*runner codex, .*`cockpit agents list`"):
+        check_runner(load_settings(None, env=env), "codex")
 
 
 def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:
@@ -107,8 +114,8 @@ def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:
     blocks = re.findall(r"```toml\n(\[runner\..*?)```", page, re.DOTALL)
     env = written(tmp_path, "".join(blocks))
     runners = load_settings(None, env=env).runtime.runners
-    assert set(runners) == {"claude", "codex", "mine"}
+    assert set(runners) == {"claude", "codex-exec", "mine"}
     assert placeholders_in(runners["claude"]) == {"mcp_config", "hooks", "answer_schema"}
-    assert placeholders_in(runners["codex"]) == {"mcp_program", "mcp_arguments"}
+    assert placeholders_in(runners["codex-exec"]) == {"mcp_program", "mcp_arguments"}
     assert placeholders_in(runners["mine"]) == {"task", "prompt_file"}
     assert all(f"`{{{name}}}`" in page for name in PLACEHOLDERS)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cockpit.act.proposed_action import FileDiff
 from cockpit.loop.permissions.permission_body import describe_request, find_place
-from cockpit.loop.permissions.read_tool_request import read_claude_tool, read_codex_approval
+from cockpit.loop.permissions.read_tool_request import read_acp_tool, read_claude_tool
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
@@ -177,14 +177,16 @@ class Agents:
 
     def patch(self) -> ToolRequest:
         """Codex adds a file."""
-        changes = {
-            str(self.root / "tests.py"): {"type": "add", "content": "def test_it():\n    pass\n"}
+        path = str(self.root / "tests.py")
+        diff = {"type": "diff", "path": path, "newText": "def test_it():\n    pass\n"}
+        call = {
+            "toolCallId": "c1",
+            "title": f"Change {path}",
+            "kind": "edit",
+            "content": [diff],
+            "rawInput": {"reason": "A test for the reset"},
         }
-        return read_codex_approval(
-            "applyPatchApproval",
-            {"callId": "c1", "fileChanges": changes, "reason": "A test for the reset"},
-            cwd=str(self.root),
-        )
+        return read_acp_tool(call, agent="codex", cwd=str(self.root))
 
 
 def several(still, agents: Agents) -> str:

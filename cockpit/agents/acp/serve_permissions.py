@@ -89,9 +89,7 @@ async def answer_elicitation(context: SessionContext, params: JsonObject) -> Map
     mode = get_text(params, "mode") or "form"
     if mode not in ("form", "url"):
         raise Refused(f"cockpit shows no elicitation of mode {mode[:40]!r}.")
-    request = read_elicitation(
-        params, agent=context.agent.name, transport="acp", cwd=str(context.root)
-    )
+    request = read_elicitation(params, agent=context.agent.name, cwd=str(context.root))
     fields = get_object(get_object(params, "requestedSchema"), "properties")
     if fields and not request.questions:
         raise Refused("cockpit knows no field of this form.")

@@ -31,8 +31,8 @@ from cockpit.agents.runs.run_folder import (
 from cockpit.agents.runs.spending_limit import SpendingLimit
 from cockpit.agents.runs.watch_checkouts import watch_checkouts
 from cockpit.agents.stdio.answer_schema import AnswerForm, schema_text
-from cockpit.agents.stdio.open_dialogue import DialogueTalk, open_dialogue
-from cockpit.agents.stdio.permissions import Ask
+from cockpit.agents.stdio.claude_dialogue import ClaudeDialogue
+from cockpit.agents.stdio.permissions import Ask, Permissions
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.journal_agent_stream import AgentRun, StreamJournal
 from cockpit.agents.streams.stream_events import Finish, UnreadableLine
@@ -242,17 +242,11 @@ class _Run:
             captures=self._works and "hooks" not in placeholders,
         )
         journal = StreamJournal(self._store, run)
-        dialogue = open_dialogue(
-            runner,
-            prompt,
-            ask,
-            worktree=self._worktree,
-            works=self._works,
-            form=form,
-            confined=not unconfined,
-        )
-        stream: Stream = open_stream(runner.format) if dialogue is None else dialogue
-        permissions = None if dialogue is None else dialogue.permissions
+        dialogue = permissions = None
+        if runner.protocol:
+            permissions = Permissions(ask, works=self._works)
+            dialogue = ClaudeDialogue(prompt, permissions, cwd=str(self._worktree))
+        stream: Stream = dialogue or open_stream(runner.format)
 
         must_end = None if permissions is None else permissions.must_end
         events = (stop, lost, limit.reached, must_end)
@@ -283,7 +277,7 @@ class _Run:
                     on_start=on_start,
                     on_line=partial(_journal_line, journal, stream, limit),
                     files=() if launch is None else launch.files,
-                    talk=None if dialogue is None else DialogueTalk(dialogue),
+                    talk=dialogue,
                 )
                 ending = AGENT_ENDED if process.end == "ended" else STOPPED
                 if launch is not None and launch.watched.reason:

@@ -1,1 +1,1 @@
-"""Agents that are driven over their standard streams: they ask cockpit for each permission."""
+"""Claude Code driven over its own standard streams: it asks cockpit for each permission."""

@@ -1,4 +1,4 @@
-"""The form of an agent's last answer, where its protocol takes a JSON schema: no words to interpret.
+"""The form of Claude Code's last answer, as a JSON schema: no words to interpret.
 
 See ``docs/reference/agents.md``.
 """
@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from cockpit.core.json_fields import get_text, parse_object
+from cockpit.core.json_fields import get_text
 
 AnswerForm = Literal["status", "verdict"]
 """What a role ends with: the status of its work, or a reviewer's verdict."""
@@ -18,8 +18,8 @@ STATUSES = ("done", "nothing_to_do", "blocked", "needs_answer")
 VERDICTS = ("PASS", "FAIL", "BLOCKED")
 
 
-def answer_schema(form: AnswerForm) -> dict[str, Any]:
-    """Return the JSON schema of the last answer; every field is required, as OpenAI's strict mode wants."""
+def schema_text(form: AnswerForm) -> str:
+    """Return the schema as one argument of a command; every field is required."""
     text = {"type": "string"}
     fields: dict[str, Any] = {"status": {"type": "string", "enum": list(STATUSES)}, "summary": text}
     if form == "verdict":
@@ -28,17 +28,13 @@ def answer_schema(form: AnswerForm) -> dict[str, Any]:
             "looked_at": text,
             "findings": text,
         }
-    return {
+    schema = {
         "type": "object",
         "properties": fields,
         "required": list(fields),
         "additionalProperties": False,
     }
-
-
-def schema_text(form: AnswerForm) -> str:
-    """Return the schema as one argument of a command."""
-    return json.dumps(answer_schema(form), separators=(",", ":"))
+    return json.dumps(schema, separators=(",", ":"))
 
 
 def write_answer(answer: Mapping[str, Any]) -> str:
@@ -54,9 +50,3 @@ def write_answer(answer: Mapping[str, Any]) -> str:
     if status == "needs_answer":
         return summary or "It needs an answer and did not say to what."
     return f"STATUS: {status.replace('_', ' ')}\n{summary}".strip()
-
-
-def read_answer(text: str) -> str:
-    """Return ``text`` as :func:`write_answer` writes it where it is such an answer, else as it is."""
-    body = parse_object(text) if text.lstrip().startswith("{") else None
-    return (write_answer(body) if body is not None else "") or text

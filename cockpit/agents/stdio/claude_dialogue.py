@@ -6,12 +6,12 @@ Started with ``--input-format stream-json --permission-prompt-tool stdio``. Both
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
 
 from msgspec.structs import replace
 
 from cockpit.agents.stdio.answer_schema import write_answer
-from cockpit.agents.stdio.dialogue import LONGEST_KEY, Wire
 from cockpit.agents.stdio.permissions import Permissions
 from cockpit.agents.streams.claude_stream import ClaudeStream
 from cockpit.agents.streams.stream_events import (
@@ -25,12 +25,14 @@ from cockpit.core.json_fields import JsonObject, get_object, get_text, parse_obj
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
 from cockpit.loop.permissions.read_tool_request import read_claude_tool
 
+_LONGEST_KEY = 200
+"""Characters of Claude Code's own id of a request."""
 _ANSWER_TOOL = "StructuredOutput"
 """The tool by which Claude Code gives its answer in a form; it does nothing else."""
 
 
 class ClaudeDialogue:
-    """The dialogue of one run in the folder ``cwd``."""
+    """The dialogue of one run in the folder ``cwd``: a stream that answers."""
 
     reports_cost = True
     reports_tools = True
@@ -39,17 +41,17 @@ class ClaudeDialogue:
         self.permissions = permissions
         self._prompt, self._cwd = prompt, cwd
         self._stream = ClaudeStream()
-        self._wire: Wire | None = None
+        self._stdin: asyncio.StreamWriter | None = None
         self._sent = 0
         self._answer_calls: set[str] = set()
 
-    def begin(self, wire: Wire) -> None:
-        """Initialize, and send the prompt."""
-        self._wire = wire
+    def begin(self, stdin: asyncio.StreamWriter) -> None:
+        """Initialize, and send the prompt; called once, when the agent has started."""
+        self._stdin = stdin
         self._request({"subtype": "initialize", "hooks": None})
         content = [{"type": "text", "text": self._prompt}]
         message = {"role": "user", "content": content}
-        wire.send(
+        self._send(
             {"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""}
         )
 
@@ -79,18 +81,21 @@ class ClaudeDialogue:
         return replace(finish, refused=tuple(self.permissions.refused) or finish.refused)
 
     def interrupt(self) -> None:
-        """Ask it to stop."""
+        """Ask it to stop; its process is ended soon after."""
         self._request({"subtype": "interrupt"})
+
+    def waited_s(self) -> float:
+        """Return the seconds that it waited for the user."""
+        return self.permissions.waited_s()
 
     def _request(self, request: JsonObject) -> None:
         self._sent += 1
         body = {"type": "control_request", "request_id": f"cockpit-{self._sent}"}
-        if self._wire is not None:
-            self._wire.send({**body, "request": request})
+        self._send({**body, "request": request})
 
     def _serve(self, request_id: str, request: JsonObject) -> list[StreamEvent]:
         subtype = get_text(request, "subtype")
-        if subtype != "can_use_tool" or not 0 < len(request_id) <= LONGEST_KEY:
+        if subtype != "can_use_tool" or not 0 < len(request_id) <= _LONGEST_KEY:
             words = f"cockpit does not answer {subtype[:100]!r}"
             body = {"subtype": "error", "request_id": request_id, "error": words}
             self._send({"type": "control_response", "response": body})
@@ -99,7 +104,7 @@ class ClaudeDialogue:
         tool_request = read_claude_tool(
             tool,
             arguments,
-            call_id=get_text(request, "tool_use_id")[:LONGEST_KEY],
+            call_id=get_text(request, "tool_use_id")[:_LONGEST_KEY],
             cwd=self._cwd,
             why=get_text(request, "decision_reason") or get_text(request, "description"),
         )
@@ -123,8 +128,8 @@ class ClaudeDialogue:
         answer = write_answer(get_object(body, "structured_output"))
         if finish is not None and finish.ok and answer:
             self._stream.finished = replace(finish, text=answer)
-        if self._wire is not None:
-            self._wire.close()
+        if self._stdin is not None:
+            self._stdin.close()
 
     def _gives_answer(self, event: StreamEvent) -> bool:
         """Whether the event is of the tool that only gives the answer: nothing is done by it."""
@@ -133,9 +138,11 @@ class ClaudeDialogue:
             return True
         return isinstance(event, ToolEnded) and event.call_id in self._answer_calls
 
-    def _send(self, body: Any) -> None:
-        if self._wire is not None:
-            self._wire.send(body)
+    def _send(self, body: JsonObject) -> None:
+        """Write one line. What is written after the end is dropped."""
+        if self._stdin is not None and not self._stdin.is_closing():
+            line = json.dumps(body, separators=(",", ":")).encode("utf-8", "replace")
+            self._stdin.write(line + b"\n")
 
 
 def _failure(response: JsonObject) -> list[StreamEvent]:

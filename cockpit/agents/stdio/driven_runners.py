@@ -1,24 +1,17 @@
-"""Runners whose agents cockpit drives by a protocol of their own: they ask for each permission.
+"""Runners that need no configuration, because cockpit knows how their agents ask for each permission.
 
-Claude Code and Codex need no configuration: their programs are known by the registry. See
+Claude Code speaks over its own standard streams, every other agent of the registry over ACP. See
 ``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
-
-from msgspec.structs import replace
 
 from cockpit.agents.registry.known_agents import AgentInvalid, load_agents
 from cockpit.agents.runs.agent_command_line import RunnerMissing
-from cockpit.core.state_folder import PLACE_VARIABLES
 from cockpit.loop.runtime_settings import EMBEDDED, RunnerSettings, RuntimeSettings
-
-Protocol = Literal["stdio", "app-server"]
 
 ACP_PREFIX = "acp:"
 """Starts the name of a runner that is an ACP agent of the registry."""
@@ -36,42 +29,31 @@ _CLAUDE = (
         "{answer_schema}",
     ),
 )
-_CODEX = (
-    *("app-server", "-c", "mcp_servers.ohno.command={mcp_program}"),
-    *("-c", "mcp_servers.ohno.args={mcp_arguments}"),
-    # Codex starts servers without its own variables.
-    *("-c", f"mcp_servers.ohno.env_vars={json.dumps(['COCKPIT_TOKEN', *PLACE_VARIABLES])}"),
-    *("-c", 'mcp_servers.ohno.default_tools_approval_mode="approve"'),
-)
-_ARGUMENTS: Mapping[str, tuple[str, ...]] = {"stdio": _CLAUDE, "app-server": _CODEX}
-_BUILT_IN: Mapping[str, Protocol] = {"claude": "stdio", "codex": "app-server"}
 
 
-def driven_command(protocol: str, command: Sequence[str]) -> tuple[str, ...]:
-    """Return the program and the user's own arguments, followed by those that the protocol needs."""
-    return (*command, *_ARGUMENTS[protocol])
+def driven_command(command: Sequence[str]) -> tuple[str, ...]:
+    """Return Claude Code's program and the user's own arguments, followed by those that it needs to ask."""
+    return (*command, *_CLAUDE)
 
 
 def find_driven_runner(name: str, user_dir: Path) -> RunnerSettings | None:
     """Return the runner that needs no configuration, with the variables of its login; None for others.
 
-    ``acp:NAME`` is an agent of the registry, with the user's own in ``user_dir``. Raises ``AgentInvalid``
-    for an agent that is not there.
+    ``acp:NAME`` is an agent of the registry, with the user's own in ``user_dir``; ``codex`` is ``acp:codex``.
+    Raises ``AgentInvalid`` for an agent that is not there.
     """
-    if name.startswith(ACP_PREFIX):
-        agent = load_agents(user_dir).find(name.removeprefix(ACP_PREFIX))
-        return RunnerSettings(name, agent.acp.command, env=agent.login.variables, protocol="acp")
-    if name not in _BUILT_IN:
+    if name == "claude":
+        login = load_agents().find(name).login
+        return RunnerSettings(name, driven_command((name,)), env=login.variables, protocol="stdio")
+    if name != "codex" and not name.startswith(ACP_PREFIX):
         return None
-    protocol = _BUILT_IN[name]
-    login = load_agents().find(name).login
-    runner = RunnerSettings(name, (name,), env=login.variables, protocol=protocol)
-    return replace(runner, command=driven_command(protocol, runner.command))
+    agent = load_agents(user_dir).find(name.removeprefix(ACP_PREFIX))
+    return RunnerSettings(name, agent.acp.command, env=agent.login.variables, protocol="acp")
 
 
 def driven_names() -> tuple[str, ...]:
     """Return the names of the runners that need no configuration."""
-    return (*_BUILT_IN, f"{ACP_PREFIX}NAME")
+    return ("claude", "codex", f"{ACP_PREFIX}NAME")
 
 
 def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:

@@ -1,4 +1,4 @@
-"""The permissions that a running agent has asked for: several at once, each answered once.
+"""The permissions that Claude Code asked for in one run: several at once, each answered once.
 
 See ``docs/reference/agents.md``, permissions.
 """
@@ -8,13 +8,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from msgspec import Struct, field
 
 from cockpit.core.secrets import mask
-from cockpit.loop.permissions.ask_permission import PermissionAnswer
+from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.permissions.ask_permission import PermissionAnswer, ask_permission
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.permissions.withdrawal import STOPPED, TAKEN_BACK, Ending, Withdrawal
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import sessions
 
 Ask = Callable[[ToolRequest, Withdrawal], Awaitable[PermissionAnswer]]
 """Asks for a permission, which can be withdrawn."""
@@ -24,6 +29,28 @@ ONLY_READS = "This role only reads: cockpit keeps no change that it makes."
 _MOST_AT_ONCE = 64
 _TOO_MANY = "cockpit answers at most 64 permissions at a time. Ask for fewer."
 _MOST_REFUSED = 50
+
+
+def ask_in_queue(store: Store, settings: RuntimeSettings, session_id: str, root: Path) -> Ask:
+    """Return what asks for a permission of the session in the one queue, under the session's policy."""
+    waiter = ChangeWaiter(store)
+
+    async def ask(request: ToolRequest, withdrawn: Withdrawal) -> PermissionAnswer:
+        session = await store.read(lambda connection: sessions.load(connection, session_id))
+        return await ask_permission(
+            store,
+            settings,
+            waiter,
+            request,
+            session_id=session_id,
+            root=root,
+            # The user may have narrowed it meanwhile.
+            policy=session.policy,
+            deadline_s=session.limits.get("deadline_s", settings.limits.deadline_s),
+            withdrawn=withdrawn,
+        )
+
+    return ask
 
 
 class _Waiting(Struct):

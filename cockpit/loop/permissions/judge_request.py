@@ -115,16 +115,9 @@ def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]
 
 
 def _shell_arguments(request: ToolRequest, line: str) -> Mapping[str, Any]:
-    """Return the arguments that a command is judged with, those that cockpit does not know among them.
-
-    An approval of Codex has the whole item beside the command, which is not the agent's own words.
-    """
-    if request.transport != "app-server":
-        arguments = request.input
-    else:
-        names = ("command", "cmd", "workdir", "cwd", "env", "environment")
-        arguments = {name: request.input[name] for name in names if request.input.get(name)}
-    return arguments if {"command", "cmd"} & set(arguments) else {**arguments, "command": line}
+    """Return the arguments that a command is judged with, those that cockpit does not know among them."""
+    given = request.input
+    return given if {"command", "cmd"} & set(given) else {**given, "command": line}
 
 
 def is_too_deep(value: object) -> bool:

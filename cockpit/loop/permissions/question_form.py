@@ -107,18 +107,6 @@ def read_claude_questions(arguments: Mapping[str, Any]) -> tuple[Question, ...]:
     return tuple(read)
 
 
-def read_codex_questions(params: Mapping[str, Any]) -> tuple[Question, ...]:
-    """Read the questions of Codex's ``item/tool/requestUserInput``."""
-    read = []
-    for each in get_objects(dict(params), "questions")[:MOST_QUESTIONS]:
-        key, options = get_text(each, "id"), tuple(_options(each, "label", "label"))
-        other = key if each.get("isOther") is True else ""
-        kind: AnswerKind = "choice" if options else "text"
-        text, header = _cut(get_text(each, "question")), _cut(get_text(each, "header"))
-        read.append(Question(key, text, header, kind, options, other=other, required=True))
-    return tuple(read)
-
-
 def read_form(schema: Mapping[str, Any]) -> tuple[Question, ...]:
     """Read the flat JSON schema of an elicitation; a field of an unknown type is left out."""
     fields = get_object(dict(schema), "properties")
@@ -218,13 +206,9 @@ def fill_answers(
     form: str, questions: Sequence[Question], given: Mapping[str, Any], answers: Sequence[Answer]
 ) -> dict[str, Any]:
     """Return what the agent gets for its input ``given``: in the shape that its protocol takes."""
-    match form:
-        case "claude":
-            return {**given, "answers": _write_claude_answers(questions, answers)}
-        case "codex":
-            return {"answers": _write_codex_answers(questions, answers)}
-        case _:
-            return _write_form(questions, answers)
+    if form == "claude":
+        return {**given, "answers": _write_claude_answers(questions, answers)}
+    return _write_form(questions, answers)
 
 
 def _write_claude_answers(
@@ -235,16 +219,6 @@ def _write_claude_answers(
         question.key: text
         for question, answer in zip(questions, answers, strict=True)
         if (text := ", ".join(_values(question, answer)))
-    }
-
-
-def _write_codex_answers(
-    questions: Sequence[Question], answers: Sequence[Answer]
-) -> dict[str, Any]:
-    """Return the ``answers`` of ``requestUserInput``: a list of texts by question."""
-    return {
-        question.key: {"answers": list(_values(question, answer))}
-        for question, answer in zip(questions, answers, strict=True)
     }
 
 

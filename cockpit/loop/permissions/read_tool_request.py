@@ -1,4 +1,4 @@
-"""Permission requests read from the agents' own words: Claude Code's tools, ACP, Codex's approvals.
+"""Permission requests read from the agents' own words: Claude Code's tools, and those of ACP.
 
 Everything here was written by an agent: a value of another shape than expected reads as missing, and
 nothing raises. See ``docs/reference/agents.md``, permissions.
@@ -14,7 +14,6 @@ from cockpit.core.json_fields import parse_object
 from cockpit.loop.permissions.question_form import (
     Question,
     read_claude_questions,
-    read_codex_questions,
     read_form,
 )
 from cockpit.loop.permissions.tool_commands import peel_shells
@@ -170,22 +169,19 @@ def _find_difference(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> st
     return ""
 
 
-def read_elicitation(
-    params: Any, *, agent: str, transport: str, cwd: str = "", server: str = ""
-) -> ToolRequest:
-    """Read an elicitation of ACP or of an MCP server behind Codex: a form, or an address to open."""
+def read_elicitation(params: Any, *, agent: str, cwd: str = "") -> ToolRequest:
+    """Read an elicitation of ACP: a form, or an address to open."""
     body = _mapping(params)
     message = _text(body, "message")
     address = _text(body, "url")
-    given = {"address": address, "host": urlsplit_host(address)} if address else {}
     return ToolRequest(
         agent=agent,
-        transport=transport,
+        transport="acp",
         call_id=_text(body, "toolCallId"),
         tool="elicitation",
         kind="think",
         title=message.split("\n", 1)[0] or f"{agent} asks you",
-        input={**({"server": server} if server else {}), **given},
+        input={"address": address, "host": _host(address)} if address else {},
         cwd=cwd,
         why=message,
         questions=read_form(_mapping(body.get("requestedSchema"))),
@@ -193,24 +189,7 @@ def read_elicitation(
     )
 
 
-def read_user_input(params: Any, *, agent: str = "codex", cwd: str = "") -> ToolRequest:
-    """Read Codex's ``item/tool/requestUserInput``."""
-    questions = read_codex_questions(_mapping(params))
-    return ToolRequest(
-        agent=agent,
-        transport="app-server",
-        call_id=_text(_mapping(params), "itemId"),
-        tool="request_user_input",
-        kind="think",
-        title=_question_title(questions),
-        input={},
-        cwd=cwd,
-        questions=questions,
-        form="codex",
-    )
-
-
-def urlsplit_host(address: str) -> str:
+def _host(address: str) -> str:
     """Return the host that an address leads to; '' where it has none."""
     try:
         return urlsplit(address).hostname or ""
@@ -223,53 +202,6 @@ def _question_title(questions: Sequence[Question]) -> str:
         return "asks you"
     more = f" and {len(questions) - 1} more" if len(questions) > 1 else ""
     return f"asks: {questions[0].text}{more}"
-
-
-def read_codex_approval(
-    method: str,
-    params: Any,
-    *,
-    agent: str = "codex",
-    transport: str = "app-server",
-    item: Any = None,
-    cwd: str = "",
-) -> ToolRequest:
-    """Read an approval that ``codex app-server`` asks for.
-
-    ``method`` is ``execCommandApproval``, ``applyPatchApproval``, ``item/commandExecution/requestApproval``
-    or ``item/fileChange/requestApproval``; ``item`` is the thread's item that the request names, where the
-    request itself does not repeat it.
-    """
-    request = {**_mapping(item), **{k: v for k, v in _mapping(params).items() if v is not None}}
-    is_patch = "patch" in method.lower() or "filechange" in method.lower()
-    changes = request.get("fileChanges", request.get("changes"))
-    edits = tuple(_codex_edits(changes)) if is_patch else ()
-    command, argv = ("", ()) if is_patch else _command(request)
-    paths = tuple(dict.fromkeys(path for path, _ in _codex_changes(changes))) if is_patch else ()
-    line = command or join_words(list(argv))
-    if is_patch:
-        title = f"Change {', '.join(paths[:3])}" if paths else "Change files"
-        title += f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    else:
-        title = line or "Run a command"
-    call_id = next(
-        filter(None, (_text(request, n) for n in ("itemId", "callId", "call_id", "id"))), ""
-    )
-    return ToolRequest(
-        agent=agent,
-        transport=transport,
-        call_id=call_id,
-        tool="apply_patch" if is_patch else "shell",
-        kind="edit" if is_patch else "execute",
-        title=title,
-        input=request,
-        edits=edits,
-        command=command,
-        argv=argv,
-        cwd=_text(request, "cwd") or cwd,
-        paths=(*paths, *filter(None, (_text(request, "grantRoot"),))),
-        why=_text(request, "reason"),
-    )
 
 
 def read_options(options: Any) -> tuple[PermissionOption, ...]:
@@ -363,53 +295,6 @@ def _acp_edits(contents: Sequence[Mapping[str, Any]]) -> Iterator[FileEdit]:
             old = each.get("oldText", each.get("old_text"))
             after = _text(each, "newText") or _text(each, "new_text")
             yield FileEdit(path, old if isinstance(old, str) and old else None, after)
-
-
-def _codex_changes(changes: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if isinstance(changes, Mapping):
-        yield from ((_clean(path), _mapping(change)) for path, change in changes.items())
-    for each in map(_mapping, _sequence(changes)):
-        yield _text(each, "path"), each
-
-
-def _codex_edits(changes: Any) -> Iterator[FileEdit]:
-    for count, (path, change) in enumerate(_codex_changes(changes)):
-        if count > MOST_EDITS:
-            return
-        kind = change.get("type", change.get("kind"))
-        kind = _text(_mapping(kind), "type") if isinstance(kind, Mapping) else kind
-        content = _text(change, "content") or _text(change, "new_content")
-        diff = _text(change, "unified_diff") or _text(change, "diff")
-        for old, nested in change.items():  # {"add": {"content": …}} of earlier versions
-            if old in ("add", "update", "delete") and isinstance(nested, Mapping):
-                kind = old
-                content = content or _text(nested, "content")
-                diff = diff or _text(nested, "unified_diff")
-        if kind == "add":
-            yield FileEdit(path, None, content or diff)
-        elif kind == "delete":
-            yield FileEdit(path, content or None, "")
-        else:
-            yield from (FileEdit(path, old, new) for old, new in read_unified_diff(diff))
-
-
-def read_unified_diff(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each hunk of a unified diff as the text before (None for an empty one) and after."""
-    before: list[str] = []
-    after: list[str] = []
-    inside = False
-    for line in text.splitlines(keepends=True):
-        if line.startswith("@@"):
-            if before or after:
-                yield "".join(before) or None, "".join(after)
-            before, after, inside = [], [], True
-        elif inside and line[:1] in (" ", "-", "+"):
-            if line[0] != "+":
-                before.append(line[1:])
-            if line[0] != "-":
-                after.append(line[1:])
-    if before or after:
-        yield "".join(before) or None, "".join(after)
 
 
 def _command(arguments: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:

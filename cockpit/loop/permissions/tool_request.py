@@ -47,7 +47,7 @@ class ToolRequest(Struct, frozen=True):
     agent: str
     """The agent's name in the registry: ``claude``, ``codex``."""
     transport: str
-    """How it asked: ``acp``, ``stdio``, ``app-server`` or ``hook``."""
+    """How it asked: ``acp``, ``stdio`` or ``hook``."""
     call_id: str
     """The agent's id of the tool call; '' where it has none."""
     tool: str
@@ -78,4 +78,4 @@ class ToolRequest(Struct, frozen=True):
     announced: str = ""
     """What it called this before it asked, where that differs in kind, command or files; '' otherwise."""
     form: str = ""
-    """How the answers go back: ``claude``, ``codex``, ``form``; '' where the protocol takes none."""
+    """How the answers go back: ``claude``, ``form``; '' where the protocol takes none."""

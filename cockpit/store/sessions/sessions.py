@@ -103,7 +103,7 @@ class Session(Struct, frozen=True):
     agent: str
     """The external agent's name in the registry; empty for the built-in agent."""
     transport: str
-    """How cockpit reaches it: ``acp``, ``stdio``, ``app-server`` or ``hook``; empty: built-in."""
+    """How cockpit reaches it: ``acp``, ``stdio`` or ``hook``; empty: built-in."""
     pid: str
     """The agent's process as ``PID/START``; empty while none runs."""
     cwd: str

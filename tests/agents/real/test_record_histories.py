@@ -26,7 +26,6 @@ from agents.real.real_world import (
 from agents.runner_world import Runs
 from loopback.replies import Reply, Say
 from loopback.server import Loopback, Received
-from msgspec.structs import replace
 from tasks.taskrun_world import World
 
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
@@ -89,31 +88,29 @@ async def test_a_conversation_over_acp(
     assert histories.lines_of(played) == histories.lines_of(outcome)
 
 
-def driven_model(name: str) -> Any:
+def driven_model() -> Any:
     """A model that edits a file, runs a command, and gives its answer."""
     acts = 0
 
     def answer(request: Received) -> Reply:
         nonlocal acts
         tools = [tool.get("name", "") for tool in request.body.get("tools", [])]
-        if not {"Write", "exec_command", "shell"} & set(tools):
+        if "Write" not in tools:
             return Say("ok")
         acts += 1
         folder = Path(os.environ["COCKPIT_HISTORY_ROOT"])
-        call = edit_call(name, folder) if acts == 1 else command_call(name, "touch ran.txt", tools)
-        if name == "codex":
-            # Of itself it asks for everything that is not known to read only.
-            call = replace(call, arguments={"cmd": ("touch made.txt", "touch ran.txt")[acts > 1]})
-        if acts < 3:
-            return Say("I begin." if acts == 1 else "", calls=(call,))
+        if acts == 1:
+            return Say("I begin.", calls=(edit_call("claude", folder),))
+        if acts == 2:
+            return Say("", calls=(command_call("claude", "touch ran.txt", tools),))
         return Say("STATUS: done\nThe file is there.")
 
     return answer
 
 
-@pytest.mark.parametrize("name", [name for name in DRIVEN if find_program(name)])
-async def test_a_run_over_an_agents_own_protocol(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.skipif(find_program("claude") is None, reason="Claude Code is not installed")
+async def test_a_run_over_claude_codes_own_protocol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, raw, history = tmp_path / "home", tmp_path / "raw.jsonl", tmp_path / "history.jsonl"
     home.mkdir()
@@ -121,17 +118,17 @@ async def test_a_run_over_an_agents_own_protocol(
     world = World.made(tmp_path / "recorded")
     monkeypatch.setenv("COCKPIT_HISTORY_ROOT", str(world.place.root))
     async with Loopback() as server:
-        variables = prepare(name, home, server)
-        server.play([driven_model(name)] * 40)
+        variables = prepare("claude", home, server)
+        server.play([driven_model()] * 40)
         runs = Runs(world.folder, world.place, world.store, world.task())
-        command = histories.recorder(raw, (name,))
+        command = histories.recorder(raw, ("claude",))
         environment = {**os.environ, "HOME": str(home), "PATH": PATHS, **variables}
-        session_id = await drive(runs, name, command, environment)
+        session_id = await drive(runs, command, environment)
         plain = places(world.place.root, home, server)
         history.write_text(histories.write_plain(raw, plain))
         outcome = read_outcome(world.store, session_id, plain, runs.said())
     world.store.close()
     assert NO in json.dumps(outcome)
-    keep(f"{name}-{DRIVEN[name]}", history, outcome)
-    played = await play_run(tmp_path / "played", name, history)
+    keep(DRIVEN, history, outcome)
+    played = await play_run(tmp_path / "played", history)
     assert histories.lines_of(played) == histories.lines_of(outcome)

@@ -27,7 +27,6 @@ from cockpit.loop.permissions.permission_rules import propose_rule
 from cockpit.loop.permissions.read_tool_request import (
     read_acp_tool,
     read_claude_tool,
-    read_codex_approval,
 )
 from cockpit.loop.permissions.tool_request import ToolRequest
 
@@ -80,11 +79,7 @@ CASES: list[tuple[str, ToolRequest, str, str]] = [
     ("an environment", acp("execute", {"command": "ls", "env": {"PATH": "."}}), "high", ""),
     ("a removal over ACP", acp("delete", locations=[{"path": "calc.py"}]), "medium", "all"),
     ("an unknown kind", acp("frobnicate", {"path": "calc.py"}), "high", ""),
-    ("a command of Codex", read_codex_approval("execCommandApproval",
-        {"command": ["bash", "-lc", "cat calc.py"]}), "low", "reads"),
-    ("a patch of Codex", read_codex_approval("applyPatchApproval",
-        {"fileChanges": {"calc.py": {"type": "update", "unified_diff": "@@\n-a\n+b\n"}}}),
-        "medium", "all"),
+    ("a command of Codex", acp("execute", {"command": ["bash", "-lc", "cat calc.py"]}), "low", "reads"),
 ]  # fmt: skip
 
 
@@ -107,7 +102,6 @@ def test_risk_and_policy(project, what, request_, risk, policy):
         mcp({"script": "subprocess.run(['sudo', 'x'])"}),
         acp("execute", {"command": ["bash", "-lc", "cockpit run x"]}),
         acp("read", {"command": "shutdown now"}),
-        read_codex_approval("execCommandApproval", {"command": ["sudo", "x"]}),
     ],
     ids=lambda each: each.title,
 )
@@ -246,9 +240,6 @@ def test_a_plan_and_a_question_are_shown_whole(project):
     assert judge_request(acp("think", {"command": "make"}), project).risk == "high"
 
 
-_ITEM = "item/commandExecution/requestApproval"
-
-
 @cache
 def project() -> Path:
     """A project with a file; nothing is written into it."""
@@ -274,12 +265,6 @@ def ways(script: str) -> dict[str, ToolRequest]:
         "Claude Code, wrapped": read_claude_tool("Bash", {"command": f"bash -c {quoted}"}),
         "Codex, hook": read_claude_tool(
             "shell", {"command": argv, "workdir": cwd}, agent="codex", transport="hook", cwd=cwd
-        ),
-        "Codex, app-server": read_codex_approval(
-            _ITEM, {"itemId": "1", "command": f"/bin/bash -lc {quoted}", "cwd": cwd}
-        ),
-        "Codex, app-server before": read_codex_approval(
-            "execCommandApproval", {"callId": "1", "command": argv, "cwd": cwd}
         ),
         "Codex, adapter": over_acp("codex", command=script, cwd=cwd),
         "Codex, adapter before": over_acp("codex", command=argv, cwd=cwd, parsed_cmd=[]),

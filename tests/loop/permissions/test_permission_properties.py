@@ -26,7 +26,6 @@ from cockpit.loop.permissions.permission_body import Place, describe_request
 from cockpit.loop.permissions.read_tool_request import (
     read_acp_tool,
     read_claude_tool,
-    read_codex_approval,
 )
 from cockpit.loop.permissions.waiting_permission import withdraw_now
 from cockpit.loop.permissions.withdrawal import TAKEN_BACK
@@ -62,7 +61,7 @@ KEYS = st.sampled_from(
     [
         *("command", "file_path", "content", "old_string", "new_string", "edits", "path"),
         *("description", "rawInput", "content", "locations", "title", "kind", "toolCallId"),
-        *("fileChanges", "changes", "cwd", "reason", "itemId", "url", "password", "_meta"),
+        *("cwd", "reason", "url", "password", "_meta"),
     ]
 )
 INPUT = st.one_of(JSON, st.dictionaries(KEYS, JSON, max_size=8))
@@ -75,12 +74,6 @@ TOOLS = st.one_of(
         ]
     ),
 )
-METHODS = st.sampled_from(
-    [
-        *("execCommandApproval", "applyPatchApproval", "item/commandExecution/requestApproval"),
-        *("item/fileChange/requestApproval", "unknown"),
-    ]
-)
 REQUESTS = st.one_of(
     st.builds(read_claude_tool, TOOLS, INPUT, why=TEXT, cwd=st.sampled_from(["", "/tmp"])),
     st.builds(
@@ -89,7 +82,6 @@ REQUESTS = st.one_of(
         JSON,
         INPUT,
     ),
-    st.builds(lambda method, params: read_codex_approval(method, params), METHODS, INPUT),
 )
 
 

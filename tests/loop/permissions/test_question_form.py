@@ -21,7 +21,6 @@ from cockpit.loop.permissions.question_form import (
 from cockpit.loop.permissions.read_tool_request import (
     read_claude_tool,
     read_elicitation,
-    read_user_input,
 )
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -112,16 +111,6 @@ async def test_answers_that_do_not_fit_change_nothing(world, answers, words):
     await asyncio.gather(asking, return_exceptions=True)
 
 
-async def test_codex_gets_lists_of_answers_by_id(world):
-    database = {"id": "db", "header": "DB", "question": "Which?", "isOther": True}
-    why = {"id": "why", "header": "Why", "question": "Why?", "options": None}
-    questions = [database | {"options": DATABASE["options"]}, why]
-    request = read_user_input({"itemId": "i", "questions": questions})
-    answer = await answered(world, request, Answer((1,)), Answer(text="so"))
-    given = {"db": {"answers": ["Postgres"]}, "why": {"answers": ["so"]}}
-    assert answer.input == {"answers": given}
-
-
 async def test_a_form_gets_values_of_its_types(world):
     schema = {
         "properties": {
@@ -139,9 +128,7 @@ async def test_a_form_gets_values_of_its_types(world):
         },
         "required": ["count"],
     }
-    request = read_elicitation(
-        {"message": "Settings?", "requestedSchema": schema}, agent="x", transport="acp"
-    )
+    request = read_elicitation({"message": "Settings?", "requestedSchema": schema}, agent="x")
     given = [
         Answer((1,)), Answer(text="3"), Answer(text="0.5"), Answer(text="No"), Answer(), Answer((0,)),
     ]  # fmt: skip
@@ -168,7 +155,7 @@ def test_what_an_agent_sends_is_never_too_odd_to_read():
     assert (
         read_claude_tool("AskUserQuestion", {"questions": [1, {"question": 3}]}).title == "asks: "
     )
-    assert read_elicitation({"url": "http://[bad"}, agent="x", transport="acp").questions == ()
+    assert read_elicitation({"url": "http://[bad"}, agent="x").questions == ()
 
 
 def test_answers_are_read_as_typed():

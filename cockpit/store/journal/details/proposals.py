@@ -165,7 +165,7 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     agent: str
     """The external agent that asks for a permission."""
     transport: str
-    """How it asked: ``acp``, ``stdio``, ``app-server`` or ``hook``."""
+    """How it asked: ``acp``, ``stdio`` or ``hook``."""
     project: str
     """The project that the agent works in."""
     branch: str
