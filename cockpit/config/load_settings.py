@@ -462,7 +462,7 @@ def _unknown(path: Path, name: str, names: list[str]) -> ConfigInvalid:
 
 
 def _open_external_agents() -> ExternalAgents:
-    from cockpit.agents.acp.running_agents import RunningAgents
+    from cockpit.agents.acp_client.running_agents import RunningAgents
     from cockpit.tasks.agent_changes.agent_folder import choose_folder
     from cockpit.tasks.agent_changes.propose_change import propose_change
 

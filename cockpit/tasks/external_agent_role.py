@@ -156,7 +156,7 @@ async def _run_acp_agent(
 ) -> str:
     """Run the role with an ACP agent of the registry; return why it crashed, empty if it did not."""
     # Its library takes most of a second to import: only where such an agent runs.
-    from cockpit.agents.acp.run_acp_prompt import run_acp_prompt
+    from cockpit.agents.acp_client.run_acp_prompt import run_acp_prompt
 
     name = runner.name.removeprefix(ACP_PREFIX)
     agent = load_agents(engine.settings.user_dir).find(name)

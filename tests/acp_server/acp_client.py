@@ -13,7 +13,7 @@ from acp import PROTOCOL_VERSION, connect_to_agent, spawn_agent_process, text_bl
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 from commands.cli_world import COLD, Project
 
-from cockpit.acp.run_server import serve_streams
+from cockpit.acp_server.run_server import serve_streams
 from cockpit.commands.servers.acp import load_wording, project_opener
 
 PATIENCE_S = 60.0

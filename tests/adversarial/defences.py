@@ -100,7 +100,8 @@ _WORDS_IN_A_FENCE = "test_the_words_of_a_project_stand_in_a_fence_that_they_cann
 _OPENING = "loop/intake/test_opening.py"
 _PERMISSIONS = "cockpit.loop.permissions"
 _PERMITTED = "loop/permissions/test_permission_policy.py"
-_TERMINALS, _TRANSPORT = "cockpit.agents.terminals", "cockpit.agents.acp.bounded_transport"
+_BOUNDS = "agents/acp_client/test_acp_bounds.py"
+_TERMINALS, _TRANSPORT = "cockpit.agents.terminals", "cockpit.agents.acp_client.bounded_transport"
 DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
             "observe/test_observe_masking.py"),
@@ -231,11 +232,11 @@ DEFENCES = (
     Defence("a made-up terminal starts nothing", f"{_TERMINALS}.jump_to_terminal:_is_own_socket", _yes,
             "agents/test_jump_to_terminal.py::test_a_place_that_is_made_up_starts_nothing"),
     Defence("agents are added by the user", f"{_PRESENCE}:require_no_agent", _nothing,
-            "agents/acp/test_agent_registry.py::test_no_agent_adds_an_agent"),
+            "agents/acp_client/test_agent_registry.py::test_no_agent_adds_an_agent"),
     Defence("a message of an agent has a bound", "cockpit.agents.runs.agent_process:LineReader._append",
-            _keep_all, "agents/acp/test_acp_bounds.py::test_a_line_without_an_end_in_sight_is_skipped"),
+            _keep_all, f"{_BOUNDS}::test_a_line_without_an_end_in_sight_is_skipped"),
     Defence("an agent's request is answered once", f"{_TRANSPORT}:BoundedTransport._route", _pass_on,
-            "agents/acp/test_acp_bounds.py::test_two_requests_with_one_id_are_answered_once"),
+            f"{_BOUNDS}::test_two_requests_with_one_id_are_answered_once"),
     Defence("what others wrote in an event is not an event",
             "cockpit.loop.views.story:Storyteller._behind_bar", lambda self, line: line,
             "adversarial/test_frames.py::test_what_others_wrote_in_an_event_of_a_story_is_no_event"),

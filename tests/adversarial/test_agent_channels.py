@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 import run_cockpit
-from agents.acp.acp_world import PATIENCE_S, Acp, open_acp
+from agents.acp_client.acp_world import PATIENCE_S, Acp, open_acp
 from agents.runner_world import AGENT, Runs, init, result, says
 from app.app_world import settled
 from state_for_tests import kept_variables

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agents.acp.acp_world import Acp
+from agents.acp_client.acp_world import Acp
 from agents.runner_world import Runs
 from loop.permissions.permission_world import World as Queue
 from msgspec.structs import replace

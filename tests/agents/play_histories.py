@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agents import histories
-from agents.acp.acp_world import open_acp
+from agents.acp_client.acp_world import open_acp
 from agents.histories import Plain, converse, drive, read_outcome
 from agents.runner_world import Runs
 from tasks.taskrun_world import World

@@ -17,7 +17,7 @@ from still_runtime import Still
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from cockpit.act.workspace import open_workspace
-from cockpit.agents.acp.running_agents import RunningAgents
+from cockpit.agents.acp_client.running_agents import RunningAgents
 from cockpit.core.clock import Clock, CountingIds, FixedClock
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.change_waiter import ChangeWaiter

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from agents.acp.acp_world import Acp, open_acp
+from agents.acp_client.acp_world import Acp, open_acp
 from app_world import drawn, screen_of, until, write
 from msgspec.structs import replace
 from textual.pilot import Pilot

@@ -24,7 +24,7 @@ from still_runtime import Still
 from textual.pilot import Pilot
 
 from cockpit.act.workspace import open_workspace
-from cockpit.agents.acp.running_agents import RunningAgents
+from cockpit.agents.acp_client.running_agents import RunningAgents
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.key_menu import KeyMenuDialog
 from cockpit.core.clock import CountingIds, FixedClock

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from agents.acp.acp_world import Acp, open_acp
+from agents.acp_client.acp_world import Acp, open_acp
 from app_world import until
 
-from cockpit.agents.acp import agent_session
+from cockpit.agents.acp_client import agent_session
 from cockpit.app.application import CockpitApp
 from cockpit.app.session_runs import SessionRuns
 from cockpit.store.sessions import sessions

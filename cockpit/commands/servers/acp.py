@@ -23,8 +23,8 @@ from cockpit.commands.terminal import is_terminal, say
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
-    from cockpit.acp.agent_server import OpenProject
-    from cockpit.acp.session_updates import Wording
+    from cockpit.acp_server.agent_server import OpenProject
+    from cockpit.acp_server.session_updates import Wording
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.runtime import Runtime
     from cockpit.loop.runtime_settings import RuntimeSettings
@@ -57,7 +57,7 @@ def acp(approve: str | None, log_json: str | None, model: str | None) -> None:
     if is_terminal(sys.stdin):
         say("An ACP client starts this command. docs/how-to/editors.md says how; Ctrl+C ends it.")
     flags = {"[model] name": model, "[approval] policy": approve, "[log] json": log_json}
-    from cockpit.acp.run_server import serve_stdio
+    from cockpit.acp_server.run_server import serve_stdio
 
     try:
         asyncio.run(serve_stdio(project_opener(flags), load_wording(), say))
@@ -81,7 +81,7 @@ def project_opener(flags: Mapping[str, object]) -> OpenProject:
 
 def load_wording() -> Wording:
     """Return how proposals and other texts are written for a client."""
-    from cockpit.acp.session_updates import Wording
+    from cockpit.acp_server.session_updates import Wording
     from cockpit.commands.sessions.proposal_text import proposal_text
     from widgets.text.clean import clean
 

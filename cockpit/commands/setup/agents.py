@@ -122,9 +122,9 @@ def log_in_agent(name: str, way: str | None) -> None:
 
 
 async def _log_in(agent: Agent, named: str | None) -> str:
-    from cockpit.agents.acp.agent_connection import Abilities, AgentFailed
-    from cockpit.agents.acp.handshake import log_in
-    from cockpit.agents.acp.login_ways import LoginWay, describe_login
+    from cockpit.agents.acp_client.agent_connection import Abilities, AgentFailed
+    from cockpit.agents.acp_client.handshake import log_in
+    from cockpit.agents.acp_client.login_ways import LoginWay, describe_login
 
     def choose(abilities: Abilities) -> LoginWay:
         ways = [way for way in abilities.logins if named in (None, way.id, way.name)]
@@ -190,8 +190,8 @@ async def _check_all(installations: Sequence[Installation]) -> list[dict[str, An
 
 
 async def _check(entry: Installation) -> dict[str, Any]:
-    from cockpit.agents.acp.handshake import shake_hands
-    from cockpit.agents.acp.login_ways import describe_login
+    from cockpit.agents.acp_client.handshake import shake_hands
+    from cockpit.agents.acp_client.login_ways import describe_login
 
     record = {
         **_record(entry),

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents.acp import acp_world
-from agents.acp.acp_world import Acp, open_acp
+from agents.acp_client import acp_world
+from agents.acp_client.acp_world import Acp, open_acp
 from agents.real.real_world import ALL, INSTALLED, PATHS, PATIENCE_S, model, prepare
 from loopback.server import Loopback
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from agents import histories
-from agents.acp.acp_world import open_acp
+from agents.acp_client.acp_world import open_acp
 from agents.histories import ACP, DRIVEN, NO, RECORDED, Plain, converse, drive, read_outcome
 from agents.play_histories import play_conversation, play_run
 from agents.real.real_world import (
@@ -67,7 +67,7 @@ async def test_a_conversation_over_acp(
 ) -> None:
     home, raw, history = tmp_path / "home", tmp_path / "raw.jsonl", tmp_path / "history.jsonl"
     home.mkdir()
-    monkeypatch.setattr("agents.acp.acp_world.PATIENCE_S", histories.PATIENCE_S)
+    monkeypatch.setattr("agents.acp_client.acp_world.PATIENCE_S", histories.PATIENCE_S)
     async with Loopback() as server:
         variables = prepare(name, home, server)
         for variable, value in {"HOME": str(home), "PATH": PATHS, **variables}.items():

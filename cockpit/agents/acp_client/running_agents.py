@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from cockpit.access.run_program import ProgramMissing
-from cockpit.agents.acp.agent_session import AgentSession
-from cockpit.agents.acp.open_session import kept_sessions, open_agent_session
+from cockpit.agents.acp_client.agent_session import AgentSession
+from cockpit.agents.acp_client.open_session import kept_sessions, open_agent_session
 from cockpit.agents.registry.installed_agents import find_installation
 from cockpit.agents.registry.known_agents import Agent, load_agents
 from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_reads

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.acp.prompt_text import fence_for
+from cockpit.acp_server.prompt_text import fence_for
 from cockpit.loop.views.event_text import event_line, list_items
 from cockpit.store.journal.details import proposals, sessions, waves
 from cockpit.store.journal.journal import Row

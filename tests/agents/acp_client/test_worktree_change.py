@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from agents.acp.acp_world import Acp, open_acp
+from agents.acp_client.acp_world import Acp, open_acp
 from tasks.taskrun_world import git
 
 from cockpit.loop.runtime import runtime_over

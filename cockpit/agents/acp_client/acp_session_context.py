@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.sandbox.bubblewrap import Sandbox
-from cockpit.agents.acp.session_journal import SessionJournal
+from cockpit.agents.acp_client.session_journal import SessionJournal
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.secrets import mask
 from cockpit.loop.change_waiter import ChangeWaiter

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from agents.acp.acp_world import Acp, open_acp
+from agents.acp_client.acp_world import Acp, open_acp
 
 from cockpit.loop.permissions.withdrawal import INTERRUPTED, WAITER_ENDED
 from cockpit.store.context import facts

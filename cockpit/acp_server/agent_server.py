@@ -13,10 +13,10 @@ from typing import Any
 
 from cockpit import __version__
 from cockpit.access import user_presence
-from cockpit.acp.client_link import ClientLink
-from cockpit.acp.prompt_text import read_prompt
-from cockpit.acp.served_session import ServedSession, TurnEnd
-from cockpit.acp.session_updates import Wording
+from cockpit.acp_server.client_link import ClientLink
+from cockpit.acp_server.prompt_text import read_prompt
+from cockpit.acp_server.served_session import ServedSession, TurnEnd
+from cockpit.acp_server.session_updates import Wording
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.json_fields import JsonObject, get_objects, get_text
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower

@@ -10,8 +10,8 @@ import time
 
 from msgspec import Struct
 
-from cockpit.agents.acp.agent_session import AgentSession, Turn
-from cockpit.agents.acp.open_session import open_agent_session
+from cockpit.agents.acp_client.agent_session import AgentSession, Turn
+from cockpit.agents.acp_client.open_session import open_agent_session
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.errors import CockpitError
 from cockpit.loop.permissions.withdrawal import STOP
@@ -47,8 +47,8 @@ async def run_acp_prompt(
 
     A permission that nobody decided in time ends the session as blocked, with what was asked. ``timeout_s``
     is the agent's own time, without that of waiting for the user. Cancelled, it cancels the turn and leaves
-    the session stopped. Raises what :func:`~cockpit.agents.acp.agent_session.open_agent_session` raises,
-    and :class:`AgentTooSlow`.
+    the session stopped. Raises what :func:`~cockpit.agents.acp_client.open_session.open_agent_session`
+    raises, and :class:`AgentTooSlow`.
     """
     async with open_agent_session(
         engine, agent, session_id, interactive=False, scopes=scopes

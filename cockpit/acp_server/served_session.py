@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from cockpit.access import user_presence
-from cockpit.acp.client_link import CANCELLED, ClientLink
-from cockpit.acp.session_updates import SessionUpdates, Update, Wording
+from cockpit.acp_server.client_link import CANCELLED, ClientLink
+from cockpit.acp_server.session_updates import SessionUpdates, Update, Wording
 from cockpit.core.errors import AlreadyDecided, CockpitError, NotFound, Stale
 from cockpit.loop.runtime import Runtime
 from cockpit.store.journal import journal

@@ -14,7 +14,7 @@ from typing import Any
 
 from tasks.taskrun_world import World
 
-from cockpit.agents.acp.running_agents import RunningAgents
+from cockpit.agents.acp_client.running_agents import RunningAgents
 from cockpit.loop.runtime import Runtime, runtime_over
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.journal import journal

@@ -21,9 +21,9 @@ from cockpit.access.confined_paths import PathRefused
 from cockpit.access.process_group import end_group, start
 from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
 from cockpit.act.sandbox.run_confined import Watch
-from cockpit.agents.acp.acp_session_context import SessionContext
-from cockpit.agents.acp.agent_connection import Refused
-from cockpit.agents.acp.serve_permissions import ApprovedWork
+from cockpit.agents.acp_client.acp_session_context import SessionContext
+from cockpit.agents.acp_client.agent_connection import Refused
+from cockpit.agents.acp_client.serve_permissions import ApprovedWork
 from cockpit.core.json_fields import JsonObject, get_count, get_objects, get_text
 from cockpit.core.text import end_sentence
 from cockpit.loop.permissions.tool_commands import peel_shells

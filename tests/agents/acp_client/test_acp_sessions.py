@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from agents.acp.acp_world import PATIENCE_S, Acp, open_acp
+from agents.acp_client.acp_world import PATIENCE_S, Acp, open_acp
 
 from cockpit.act.dispatch_actions import LOOK_FIRST
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
-from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
-from cockpit.agents.acp.prompt_blocks import LARGEST_IMAGE
+from cockpit.agents.acp_client.agent_connection import AgentFailed, LoginNeeded
+from cockpit.agents.acp_client.prompt_blocks import LARGEST_IMAGE
 from cockpit.app.session_runs import SessionRuns
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.processes import is_process_alive
@@ -188,7 +188,7 @@ async def test_a_permission_whose_agent_ends_says_what_happened(
     acp: Acp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # This agent hears of no cancellation: it is ended.
-    monkeypatch.setattr("cockpit.agents.acp.agent_session.CANCEL_S", 0.2)
+    monkeypatch.setattr("cockpit.agents.acp_client.agent_session.CANCEL_S", 0.2)
     session_id = await acp.start("leave dying", interactive=True)
     runs = SessionRuns(acp.runtime, lambda text: None, lambda: None)
     runs.ensure_running(session_id)
@@ -241,7 +241,7 @@ async def test_a_session_that_can_only_be_loaded_does_not_repeat_its_history(acp
 async def test_an_agent_that_ignores_a_cancellation_is_ended(
     acp: Acp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cockpit.agents.acp.agent_session.CANCEL_S", 0.2)
+    monkeypatch.setattr("cockpit.agents.acp_client.agent_session.CANCEL_S", 0.2)
     acp.switch(cancel="ignored")
     session_id = await acp.start("hang")
     task = acp.begin(session_id)

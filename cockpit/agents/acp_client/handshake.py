@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cockpit.agents.acp.agent_connection import Abilities, AgentConnection
-from cockpit.agents.acp.agent_variables import agent_environment
-from cockpit.agents.acp.login_ways import LoginWay
+from cockpit.agents.acp_client.agent_connection import Abilities, AgentConnection
+from cockpit.agents.acp_client.agent_variables import agent_environment
+from cockpit.agents.acp_client.login_ways import LoginWay
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.json_fields import JsonObject
 

@@ -17,16 +17,16 @@ from msgspec import UNSET
 from cockpit.access.confined_paths import Confined
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.variables import clean_environment
-from cockpit.agents.acp.acp_session_context import SessionContext
-from cockpit.agents.acp.agent_connection import (
+from cockpit.agents.acp_client.acp_session_context import SessionContext
+from cockpit.agents.acp_client.agent_connection import (
     Abilities,
     AgentConnection,
     AgentGone,
     AgentRefused,
 )
-from cockpit.agents.acp.agent_session import MOST_MESSAGE, AgentSession, fail_session
-from cockpit.agents.acp.agent_variables import agent_environment
-from cockpit.agents.acp.session_journal import SessionJournal
+from cockpit.agents.acp_client.agent_session import MOST_MESSAGE, AgentSession, fail_session
+from cockpit.agents.acp_client.agent_variables import agent_environment
+from cockpit.agents.acp_client.session_journal import SessionJournal
 from cockpit.agents.confine.agent_sandbox import (
     AgentLaunch,
     confine_agent,

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.agents.acp.acp_session_context import SessionContext
-from cockpit.agents.acp.agent_connection import (
+from cockpit.agents.acp_client.acp_session_context import SessionContext
+from cockpit.agents.acp_client.agent_connection import (
     SESSION_S,
     Abilities,
     AgentConnection,
@@ -24,16 +24,16 @@ from cockpit.agents.acp.agent_connection import (
     AgentGone,
     Refused,
 )
-from cockpit.agents.acp.prompt_blocks import prompt_blocks
-from cockpit.agents.acp.serve_files import AgentFiles
-from cockpit.agents.acp.serve_permissions import (
+from cockpit.agents.acp_client.prompt_blocks import prompt_blocks
+from cockpit.agents.acp_client.serve_files import AgentFiles
+from cockpit.agents.acp_client.serve_permissions import (
     ApprovedWork,
     answer_elicitation,
     answer_permission,
 )
-from cockpit.agents.acp.serve_terminals import AgentTerminals
-from cockpit.agents.acp.session_journal import SessionJournal
-from cockpit.agents.acp.turn_limits import LIMIT, find_reached_limit
+from cockpit.agents.acp_client.serve_terminals import AgentTerminals
+from cockpit.agents.acp_client.session_journal import SessionJournal
+from cockpit.agents.acp_client.turn_limits import LIMIT, find_reached_limit
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.journal_agent_stream import AgentRun

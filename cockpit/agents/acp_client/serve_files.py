@@ -17,10 +17,10 @@ from cockpit.access.confined_paths import PathMissing, PathRefused
 from cockpit.access.secret_files import is_sensitive
 from cockpit.act.adapters.write_files import put_file
 from cockpit.act.text_edits import bytes_digest
-from cockpit.agents.acp.acp_session_context import SessionContext
-from cockpit.agents.acp.agent_connection import Refused
-from cockpit.agents.acp.serve_permissions import ApprovedWork
-from cockpit.agents.acp.tool_calls import diff_texts
+from cockpit.agents.acp_client.acp_session_context import SessionContext
+from cockpit.agents.acp_client.agent_connection import Refused
+from cockpit.agents.acp_client.serve_permissions import ApprovedWork
+from cockpit.agents.acp_client.tool_calls import diff_texts
 from cockpit.core.json_fields import JsonObject, get_count, get_text
 from cockpit.core.secrets import mask
 from cockpit.loop.permissions.ask_context import FileRequest, record_read

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from cockpit.access.user_presence import shield_process
-from cockpit.acp.agent_server import AgentServer, OpenProject, UnknownMethod
-from cockpit.acp.client_link import ClientLink, RequestIds
-from cockpit.acp.session_updates import Wording
-from cockpit.agents.acp.bounded_transport import BoundedTransport
+from cockpit.acp_server.agent_server import AgentServer, OpenProject, UnknownMethod
+from cockpit.acp_server.client_link import ClientLink, RequestIds
+from cockpit.acp_server.session_updates import Wording
+from cockpit.agents.acp_client.bounded_transport import BoundedTransport
 from cockpit.core.errors import CockpitError, NotFound
 
 _INVALID_PARAMS = -32602

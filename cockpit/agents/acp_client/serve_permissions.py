@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cockpit.agents.acp.acp_session_context import SessionContext
-from cockpit.agents.acp.agent_connection import Refused
+from cockpit.agents.acp_client.acp_session_context import SessionContext
+from cockpit.agents.acp_client.agent_connection import Refused
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
 from cockpit.loop.permissions.choose_option import choose_option

@@ -12,7 +12,7 @@ from typing import Any
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.secret_files import is_sensitive
-from cockpit.agents.acp.agent_connection import Abilities
+from cockpit.agents.acp_client.agent_connection import Abilities
 
 LARGEST_IMAGE = 5 * 1024 * 1024
 _MOST_FILES = 20

@@ -17,8 +17,8 @@ from msgspec import Struct
 from cockpit import __version__
 from cockpit.access.process_group import end_group, start
 from cockpit.access.run_program import ProgramMissing
-from cockpit.agents.acp.bounded_transport import BoundedTransport, OnOdd, OnUpdate
-from cockpit.agents.acp.login_ways import LoginWay, describe_login, read_login_ways
+from cockpit.agents.acp_client.bounded_transport import BoundedTransport, OnOdd, OnUpdate
+from cockpit.agents.acp_client.login_ways import LoginWay, describe_login, read_login_ways
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.agents.runs.agent_process import read_tail
 from cockpit.core.errors import CockpitError

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from cockpit.agents.acp.tool_calls import ToolCall, ToolCalls
+from cockpit.agents.acp_client.tool_calls import ToolCall, ToolCalls
 from cockpit.agents.streams.journal_agent_stream import AgentRun, StreamJournal
 from cockpit.agents.streams.stream_events import TextPiece, TokenUsage, UnreadableLine
 from cockpit.core.json_fields import (
