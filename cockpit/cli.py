@@ -119,7 +119,6 @@ COMMANDS = {
         "cockpit.commands.setup.completions:completions",
         "Print a completion script for a shell.",
     ),
-    "man": ("cockpit.commands.setup.manual:man", "Print the manual page."),
     "demo": ("cockpit.commands.demo.demo:demo", "Try cockpit on a sample project, offline."),
 }
 """By name: the module and function of a command, and its summary. Listing them imports none."""

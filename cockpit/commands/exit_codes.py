@@ -23,18 +23,6 @@ class Exit(IntEnum):
     PIPE_CLOSED = 141
 
 
-EXIT_MEANINGS = {
-    Exit.DONE: "done",
-    Exit.FAILED: "the work failed, or the model answered with nothing",
-    Exit.WRONG_USE: "wrong use: a bad option, setting or name",
-    Exit.REFUSED: "refused by a policy, by a guard or by you",
-    Exit.WAITING: "waiting for you: the deadline of a proposal passed, the session ended in words and needs"
-    " an answer, or the machine was short of something (disk, memory, processes): make room, and resume",
-    Exit.INTERRUPTED: "interrupted by Ctrl+C or SIGTERM; the session can be resumed",
-    Exit.PIPE_CLOSED: "the program that read the output closed it",
-}
-"""The exit codes as the manual page and ``docs/reference/commands.md`` describe them."""
-
 _WRONG_USE = frozenset(
     {
         "config",

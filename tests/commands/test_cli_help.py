@@ -10,6 +10,7 @@ import click
 import pytest
 
 from cockpit.cli import COMMANDS, root
+from cockpit.commands.exit_codes import Exit
 
 COLUMNS = 80
 LONGEST_SUMMARY = 45
@@ -44,6 +45,11 @@ def parse(words: list[str]) -> None:
         assert inner is not None
         command = inner
         context = command.make_context(name, list(rest), parent=context)
+
+
+def test_the_reference_has_every_exit_code() -> None:
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    assert [code for code in Exit if f"\n| {int(code)} | " not in page] == []
 
 
 def test_the_help_of_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

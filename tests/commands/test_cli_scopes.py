@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 DECIDE_THEMSELVES = """
 acp, agents add, agents check, agents list, agents login, backup, completions, demo, doctor, evolve
-hook, hook install, hook status, hook uninstall, init, man, mcp, projects add, projects forget, projects list
+hook, hook install, hook status, hook uninstall, init, mcp, projects add, projects forget, projects list
 proposals answer, proposals approve, proposals discuss, proposals edit, proposals reject, proposals rules
 restore, review, run, serve, settings, settings list, settings set, settings unset, skills check
 skills install, skills list, skills show, state adopt, state clean, state list, state move, state show
