@@ -300,7 +300,6 @@ def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any], session_id: str)
         by=body.get("by", UNSET),
         about=body.get("about", UNSET),
         path=_touched_path(body) or UNSET,
-        tokens=body.get("tokens", UNSET),
     )
     actor = body.get("by", "agent") if answered else "agent"
     return tx.journal(hook, actor=actor, session_id=session_id)

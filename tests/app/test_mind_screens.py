@@ -142,7 +142,7 @@ async def ran(still, project, tmp_path, monkeypatch) -> Runtime:
         wish = notes.write(tx, "question", "Should weights be rounded half to even as well?")
         notes.forget(tx, wish.note_id, "answered in guide.md")
         message = "Nothing was read: file:calc.py:1-2 is in your context already, unchanged."
-        refused = ContextRefused(message=message, guard="redundant_read", tokens=1_200)
+        refused = ContextRefused(message=message, guard="redundant_read")
         tx.journal(refused, session_id=sid, actor="engine")
 
     still.store.write_now(write)
@@ -270,7 +270,7 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project, p
         screen = await read(pilot, "guards", 9)
         await picture(pilot, "guards")
         redundant = next(row for row in screen.rows if row.name == "redundant_read")
-        assert (redundant.refused, redundant.savings.built_in_tokens) == (1, 1_200)
+        assert redundant.refused == 1
         await pilot.press("slash")
         await write(pilot, "redundant", "enter")
         await until(pilot, lambda: "Nothing was" in screen._detail.plain)
@@ -492,7 +492,7 @@ async def open_stats(pilot) -> StatsScreen:
     screen_of(pilot).act("stats")
     await until(pilot, lambda: isinstance(pilot.app.screen, StatsScreen))
     await settled(pilot)
-    await until(pilot, lambda: len(pilot.app.screen.body.views) == 16)
+    await until(pilot, lambda: len(pilot.app.screen.body.views) == 13)
     return pilot.app.screen
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -11,10 +10,12 @@ from typing import Any
 import pytest
 from hook_world import Project
 
+from cockpit.chains.report.guard_overview import read_guards
 from cockpit.core.project import disk_marks
 from cockpit.hook.event_payload import Event
 from cockpit.hook.guard.read_ledger import FOLDER, ReadLedger
 from cockpit.hook.guard.redundant_reads import RedundantRead, guard_event
+from cockpit.store.db.database import Store
 
 TEXT = "".join(f"line {number} of the module\n" for number in range(1, 61))
 
@@ -346,9 +347,10 @@ def test_the_guard_is_off_until_it_is_asked_for(project: Project) -> None:
     answer = project.call(before, "--agent", "claude", "--guard")["hookSpecificOutput"]
     assert answer["permissionDecision"] == "deny"
     assert "lines 1-1 of" in answer["permissionDecisionReason"]
-    saved = json.loads(project.cockpit("stats", "--json").stdout)["guards"]
-    assert saved["external"] == {"refused_reads": 1, "tokens_saved": 0}
-    assert "Reads refused, external agents" in project.cockpit("stats").stdout
+    project.absorb()
+    with Store.open(project.place.database) as store:
+        rows = store.read_now(lambda connection: read_guards(connection, ()))
+    assert [(row.name, row.refused) for row in rows if row.refused] == [("redundant_read", 1)]
     project.cockpit("hook", "install", "claude", "--guard", "--yes")
     settings = (project.root / ".claude/settings.json").read_text()
     assert "--guard" in settings and "Bash|mcp__.*|Read|Grep|Glob|Task|Agent" in settings

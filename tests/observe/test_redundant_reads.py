@@ -15,7 +15,7 @@ import pytest
 from observe_loop import LONG, PATIENCE_S, Wave, ask, looked, runtime_on, scenario, seen
 from observe_world import Project
 
-from cockpit.chains.report.guard_savings import measure_guards
+from cockpit.chains.report.guard_overview import read_guards
 from cockpit.core.project import disk_marks
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ async def test_what_the_packet_has_is_not_read_again(project: Project, tmp_path:
     _, second, third = await looked(project.root, scenario(tmp_path, list(HAD), again))
     refused = refusals(second)
     assert refused, third.told()
-    assert (refused["guard"], refused["tokens"] > 0) == ("redundant_read", True)
+    assert refused["guard"] == "redundant_read"
     assert "in your context already (" in refused["message"]
     assert "Work from what you have" in third.told()
     assert "context.requested" not in second.journal
@@ -208,7 +208,7 @@ async def test_a_session_that_is_resumed_refuses_the_same_read(
         await runtime.say(sid, "go on")
         await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
         third = seen(runtime.store, sid)[2]
-        savings = runtime.store.read_now(lambda c: measure_guards(c, "", "9999"))
-        assert (savings.built_in, savings.built_in_tokens) == (1, refusals(third)["tokens"])
+        rows = runtime.store.read_now(lambda connection: read_guards(connection, ()))
+        assert [(row.name, row.refused) for row in rows if row.refused] == [("redundant_read", 1)]
     assert refusals(third)["guard"] == "redundant_read", third.journal.keys()
     assert json.dumps(third.journal).count("in your context already") == 2

@@ -28,17 +28,6 @@ class PacketLines(Struct, frozen=True):
     content_sha: str
     where: str = ""
     total_lines: int = 0
-    tokens: int = 0
-    """What the fact that they are takes in a prompt."""
-
-
-class ShownItem(Struct, frozen=True):
-    """A scope item whose whole answer is in the current packet, in the version of now."""
-
-    where: str
-    """Its places in the packet, as text for the model."""
-    tokens: int = 0
-    """What reading it again would have taken in a prompt."""
 
 
 class GuardState(Struct, frozen=True):
@@ -48,7 +37,8 @@ class GuardState(Struct, frozen=True):
     by :func:`argv_digest`, the value of ``changes`` when that command last failed. ``changes`` counts
     changes of the project since the session began (confirmed writes and commits, the user's messages).
     ``pinned_rev``: files are read from a revision, not from the worktree. ``shown_items``: by scope item as
-    it is written, what was compared with the packet before the guards are asked.
+    it is written, the places in the packet of those whose whole answer is there, in the version of now: they
+    were compared before the guards are asked.
     """
 
     packet_files: Mapping[str, tuple[PacketLines, ...]] = field(default_factory=dict)
@@ -57,7 +47,7 @@ class GuardState(Struct, frozen=True):
     changes: int = 0
     project_repo: str | None = None
     pinned_rev: bool = False
-    shown_items: Mapping[str, ShownItem] = field(default_factory=dict)
+    shown_items: Mapping[str, str] = field(default_factory=dict)
 
 
 class Refusal(Struct, frozen=True):
@@ -65,8 +55,6 @@ class Refusal(Struct, frozen=True):
 
     guard: str
     message: str
-    tokens: int = 0
-    """Tokens that the call would have brought into a prompt a second time."""
 
 
 class ActionGuard(Protocol):

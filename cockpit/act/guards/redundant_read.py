@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.act.guards.action_guard import GuardState, PacketLines, Refusal, ShownItem
+from cockpit.act.guards.action_guard import GuardState, PacketLines, Refusal
 from cockpit.act.guards.line_coverage import clip_lines, covers_lines
 from cockpit.act.model_tools import Call
 from cockpit.act.text_edits import digest_read
@@ -37,16 +37,15 @@ class RedundantReadGuard(Struct, frozen=True):
         if len(shown) < len(set(items)):
             return None
         listed = "; ".join(
-            f"{item} is in your context already ({place.where})" for item, place in shown.items()
+            f"{item} is in your context already ({place})" for item, place in shown.items()
         )
         return Refusal(
             self.name,
             f"Nothing was read: {listed}, unchanged. Work from what you have: make the change, run a"
             " command, or finish. Or ask for what is missing.",
-            sum(place.tokens for place in shown.values()),
         )
 
-    def find_place(self, item: str, state: GuardState) -> ShownItem | None:
+    def find_place(self, item: str, state: GuardState) -> str | None:
         """Return where all that ``item`` reads is in the packet; None when any of it is not.
 
         It reads the file's digest: not on the event loop.
@@ -101,10 +100,7 @@ def _read_path(text: str) -> str:
     return path
 
 
-def _describe_lines(first: int, last: int, parts: Sequence[PacketLines]) -> ShownItem:
+def _describe_lines(first: int, last: int, parts: Sequence[PacketLines]) -> str:
     within = [part for part in parts if part.start <= last and part.end >= first]
     places = dict.fromkeys(part.where for part in within if part.where)
-    lines = sum(part.end - part.start + 1 for part in within)
-    tokens = sum(part.tokens for part in within) * (last - first + 1) // max(1, lines)
-    where = f"lines {first}-{last}" + (f", {', '.join(places)}" if places else "")
-    return ShownItem(where, tokens)
+    return f"lines {first}-{last}" + (f", {', '.join(places)}" if places else "")

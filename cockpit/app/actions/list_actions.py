@@ -158,7 +158,7 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
         synonyms="health status problems diagnose login api key credentials account install",
     ),
     _verb("doctor", "refresh", "Check the setup again", "r"),
-    _opener("guards", "Show guards, what each refused and saved", "guards", "alt+g"),
+    _opener("guards", "Show guards, what each refused", "guards", "alt+g"),
     _verb("guards", "approve", "Approve a guard", "a"),
     _verb("guards", "forget", "Withdraw the approval of a guard", "x"),
 )  # fmt: skip

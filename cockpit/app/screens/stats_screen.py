@@ -21,7 +21,7 @@ from cockpit.chains.report.measure_rows import (
     measure_rows,
 )
 from cockpit.chains.report.measures import OPEN, measure_chains, newest_row
-from cockpit.chains.report.saving_rows import measure_savings, newest_saving, saving_rows
+from cockpit.chains.report.prompt_savings import measure_prompts, newest_packet, saving_rows
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from widgets.text.style_names import DIM, Part
@@ -139,13 +139,12 @@ class StatsScreen(BacklogScreen):
 
 
 def _find_newest(connection: sqlite3.Connection) -> int:
-    return max(newest_row(connection), newest_saving(connection))
+    return max(newest_row(connection), newest_packet(connection))
 
 
 def _read_rows(connection: sqlite3.Connection, since: str, before: str) -> list[MeasureRow]:
     measures = measure_chains(connection, since, before)
-    savings = measure_savings(connection, since, before)
-    return [*measure_rows(measures), *saving_rows(savings)]
+    return [*measure_rows(measures), *saving_rows(measure_prompts(connection, since, before))]
 
 
 def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureView:

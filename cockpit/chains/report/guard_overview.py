@@ -1,4 +1,4 @@
-"""Every guard with what it refused and saved: cockpit's own in their order, then those of users and projects.
+"""Every guard with what it refused: cockpit's own in their order, then those of users and projects.
 
 Computed from the journal and the guards' files. See ``docs/reference/guards.md``, on the screen.
 """
@@ -6,19 +6,20 @@ Computed from the journal and the guards' files. See ``docs/reference/guards.md`
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from cockpit.act.guards.guard_registry import GUARDS
-from cockpit.chains.report.guard_savings import GUARD, GuardSavings, measure_guards
-from cockpit.chains.report.measures import OPEN
 from cockpit.loop.session_state.list_own_guards import OwnGuardRow
 from cockpit.store.journal.event_types import Action
 
 MOST_SHOWN = 50
 """Refusals of one guard that are shown, the newest."""
 _REFUSED = (Action.ACTION_REFUSED, Action.CONTEXT_REFUSED)
+_BY_HOOK = "guard:"
+"""Begins who refused, in the rows of external agents' hooks; the guard's name follows."""
 
 
 class GuardRow(Struct, frozen=True):
@@ -30,8 +31,6 @@ class GuardRow(Struct, frozen=True):
     why: str = ""
     refused: int = 0
     """Calls and requests that it refused in this project."""
-    savings: GuardSavings | None = None
-    """What its refusals saved; None where that is not measured."""
     own: OwnGuardRow | None = None
     """The guard of the user or the project; None for one of cockpit's own."""
 
@@ -47,15 +46,8 @@ class GuardRefusal(Struct, frozen=True):
 def read_guards(connection: sqlite3.Connection, own: Sequence[OwnGuardRow]) -> tuple[GuardRow, ...]:
     """Return every guard, cockpit's own first, in the order in which they are asked, then ``own``."""
     counts = _count_refusals(connection)
-    savings = measure_guards(connection, "", OPEN)
     rows = [
-        GuardRow(
-            guard.name,
-            guard.refuses,
-            guard.why,
-            counts.get(guard.name, 0) + (savings.external if guard.name == GUARD else 0),
-            savings if guard.name == GUARD else None,
-        )
+        GuardRow(guard.name, guard.refuses, guard.why, counts.get(guard.name, 0))
         for guard in GUARDS
     ]
     rows += [
@@ -82,9 +74,16 @@ def read_refusals(connection: sqlite3.Connection, name: str) -> tuple[GuardRefus
 
 
 def _count_refusals(connection: sqlite3.Connection) -> Mapping[str, int]:
+    """Count by guard: calls of cockpit's own agent, and those that hooks of external agents refused."""
     rows = connection.execute(
-        "SELECT json_extract(detail_json,'$.guard'), count(*) FROM journal WHERE action IN (?,?)"
-        " GROUP BY 1",
-        tuple(map(str, _REFUSED)),
+        "SELECT json_extract(detail_json,'$.guard') AS name, count(*) FROM journal"
+        " WHERE action IN (?,?) GROUP BY name"
+        " UNION ALL SELECT json_extract(detail_json,'$.by') AS name, count(*) FROM journal"
+        " WHERE action=? AND name LIKE ? GROUP BY name",
+        (*map(str, _REFUSED), str(Action.AGENT_HOOK), f"{_BY_HOOK}%"),
     )
-    return {str(name): int(count) for name, count in rows if name}
+    counts: Counter[str] = Counter()
+    for name, count in rows:
+        if name:
+            counts[str(name).removeprefix(_BY_HOOK)] += int(count)
+    return counts

@@ -15,7 +15,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from cockpit.chains.report.measure_rows import MeasureRow
 from cockpit.core.canonical_json import parse_json
+from cockpit.core.text import pluralize
 from cockpit.store.context.packets import packet_from_body
 from cockpit.store.journal.event_types import Action
 
@@ -44,7 +46,7 @@ class PromptSavings(Struct, frozen=True):
         return self.transcript - self.sent
 
     def body(self) -> dict[str, Any]:
-        """Return the JSON objects that ``cockpit stats --json`` prints next to ``guards``."""
+        """Return the JSON objects ``compiling`` and ``handover`` of ``cockpit stats --json``."""
         return {
             "compiling": {
                 "estimated": True,
@@ -80,6 +82,43 @@ def measure_prompts(connection: sqlite3.Connection, since: str, before: str) -> 
             handovers += 1
             by_handover += max(0, last - waves[min(waves)]) * len(waves)
     return PromptSavings(prompts, sent, transcript, handovers, by_handover)
+
+
+def newest_packet(connection: sqlite3.Connection) -> int:
+    """Return the seq of the newest row that a saving is made of; 0 without any."""
+    (seq,) = connection.execute(
+        "SELECT max(seq) FROM journal WHERE action=?", (str(Action.PACKET_COMPILED),)
+    ).fetchone()
+    return int(seq or 0)
+
+
+def saving_rows(prompts: PromptSavings) -> tuple[MeasureRow, ...]:
+    """Return the two sums, each as a row next to the measures of chains."""
+    return (
+        MeasureRow(
+            "Tokens saved by compiling",
+            float(prompts.by_compiling) if prompts.prompts else None,
+            "number",
+            more_is_better=True,
+            detail=_describe_compiling(prompts),
+        ),
+        MeasureRow(
+            "Tokens saved by handover",
+            float(prompts.by_handover) if prompts.handovers else None,
+            "number",
+            more_is_better=True,
+            detail="estimated: against resuming the prompt of the session before;"
+            f" {pluralize(prompts.handovers, 'handover')}",
+        ),
+    )
+
+
+def _describe_compiling(prompts: PromptSavings) -> str:
+    against = "estimated: against transcripts of all facts"
+    if not prompts.transcript:
+        return against
+    share = 100 * prompts.by_compiling / prompts.transcript
+    return f"{against}; {share:.0f}% of {pluralize(prompts.prompts, 'prompt')}"
 
 
 def _select_rendered(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from cockpit.chains.report.measures import Measures
-    from cockpit.chains.report.saving_rows import Savings
+    from cockpit.chains.report.prompt_savings import PromptSavings
 
 _SPAN = re.compile(r"(\d{1,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -46,7 +46,7 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 def stats(since: str | None, before: str | None, after: str | None, as_json: bool) -> None:
     """Measure the workers of chains: context, batches, reviews, restarts, and the tokens saved.
 
-    Tokens saved by the guard, by compiling and by handover are three separate estimates.
+    Tokens saved by compiling and by handover are two separate estimates.
 
     `--since 7d` measures a week. `--before DATE --after DATE` compares two spans: up to the first date,
     and from the second date on. --after alone compares the time before it with the time after it. Dates
@@ -72,20 +72,20 @@ def stats(since: str | None, before: str | None, after: str | None, as_json: boo
     _show(measures, savings)
 
 
-def _measured(since: str, before: str) -> tuple[Measures, Savings]:
+def _measured(since: str, before: str) -> tuple[Measures, PromptSavings]:
     from cockpit.chains.report.measures import Measures, measure_chains
-    from cockpit.chains.report.saving_rows import Savings, measure_savings
+    from cockpit.chains.report.prompt_savings import PromptSavings, measure_prompts
 
-    def read(connection: sqlite3.Connection) -> tuple[Measures, Savings]:
-        savings = measure_savings(connection, since, before)
+    def read(connection: sqlite3.Connection) -> tuple[Measures, PromptSavings]:
+        savings = measure_prompts(connection, since, before)
         return measure_chains(connection, since, before), savings
 
-    return read_store(read, empty=(Measures(since, before), Savings()))
+    return read_store(read, empty=(Measures(since, before), PromptSavings()))
 
 
-def _show(measures: Measures, savings: Savings) -> None:
+def _show(measures: Measures, savings: PromptSavings) -> None:
     from cockpit.chains.report.measure_rows import measure_rows
-    from cockpit.chains.report.saving_rows import saving_rows
+    from cockpit.chains.report.prompt_savings import saving_rows
 
     rows = [
         (row.name, row.shown, row.aim or "", row.detail)
@@ -99,7 +99,7 @@ def _show(measures: Measures, savings: Savings) -> None:
 def _compare(since: str, before: str, after: str, as_json: bool) -> None:
     from cockpit.chains.report.measure_rows import compare_measures, compare_rows
     from cockpit.chains.report.measures import OPEN
-    from cockpit.chains.report.saving_rows import saving_rows
+    from cockpit.chains.report.prompt_savings import saving_rows
 
     (old, old_savings), (new, new_savings) = _measured(since, before), _measured(after, OPEN)
     if as_json:

@@ -36,17 +36,15 @@ _READ, _ANSWER, _PENDING = "read", "answer", "pending"
 _REFUSED, _SUBAGENT = "refused", "subagent"
 _NUMBER = re.compile(r"\s*\d+(?:\t|→|[:-]| {1,2})")
 _MOST_STARTS = 50
-_BYTES_PER_TOKEN = 4
 
 
 class RedundantRead:
-    """A refused read: the message for the agent, and about how many tokens it saved."""
+    """A refused read: the message for the agent."""
 
-    __slots__ = ("about", "tokens", "words")
+    __slots__ = ("about", "words")
 
-    def __init__(self, words: str, tokens: int, about: str) -> None:
+    def __init__(self, words: str, about: str) -> None:
         self.words = words
-        self.tokens = tokens
         self.about = about
 
     def answer(self) -> dict[str, Any]:
@@ -61,13 +59,7 @@ class RedundantRead:
 
     def body(self, event: Event) -> dict[str, Any]:
         """Return the refusal as it is stored in the journal."""
-        return {
-            "tool": event.tool,
-            "answer": "deny",
-            "by": BY,
-            "about": self.about[:500],
-            "tokens": self.tokens,
-        }
+        return {"tool": event.tool, "answer": "deny", "by": BY, "about": self.about[:500]}
 
 
 def guard_event(event: Event, state: str, root: str) -> RedundantRead | None:
@@ -113,12 +105,11 @@ def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
     reads = find_reads(event, root)
     if reads is None:
         return None
-    place = _find_lines(reads, entries) if reads.parts else _find_answer(reads, entries)
-    if place is None:
+    where = _find_lines(reads, entries) if reads.parts else _find_answer(reads, entries)
+    if not where:
         if not reads.parts:
             ledger.append([_PENDING, reads.key, reads.mark])
         return None
-    where, tokens = place
     insists = [_REFUSED, _describe_request(reads)]
     if insists in entries:
         return None
@@ -128,7 +119,6 @@ def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
         f"cockpit refused a redundant read: {where}. Nothing of it has changed since, so it would say the"
         " same again. Work from the text above: make the change, run the tests, or read other lines. If"
         " that text is no longer in your context, make the same call once more and it will pass.",
-        tokens,
         about,
     )
 
@@ -153,11 +143,11 @@ def _describe_request(reads: ToolReads) -> str:
     return "|".join([reads.tool, *(parts or [reads.key, reads.mark])])
 
 
-def _find_lines(reads: ToolReads, entries: list[list[Any]]) -> tuple[str, int] | None:
-    """Return where all lines are, and their tokens; None where one is not in the context."""
+def _find_lines(reads: ToolReads, entries: list[list[Any]]) -> str:
+    """Return where all lines are; '' where one is not in the context."""
     from cockpit.act.guards.line_coverage import covers_lines
 
-    places, tokens = [], 0
+    places = []
     for file, first, last in reads.parts:
         # Edit and Write of Claude Code want a file that Read has read: text from a shell is not enough.
         shown = [
@@ -167,22 +157,21 @@ def _find_lines(reads: ToolReads, entries: list[list[Any]]) -> tuple[str, int] |
             and (reads.tool != "Read" or entry[5] == "Read")
         ]
         if not covers_lines([(start, end) for start, end, _ in shown], first, last):
-            return None
+            return ""
         tools = sorted({tool for start, end, tool in shown if start <= last and end >= first})
         name = _name_file(file)
         places.append(f"lines {first}-{last} of {name} are above, from {' and '.join(tools)}")
-        tokens += _count_tokens(file.lines[first - 1 : last])
-    return "; ".join(places), tokens
+    return "; ".join(places)
 
 
-def _find_answer(reads: ToolReads, entries: list[list[Any]]) -> tuple[str, int] | None:
+def _find_answer(reads: ToolReads, entries: list[list[Any]]) -> str:
     for at in range(len(entries) - 1, -1, -1):
         entry = entries[at]
         if entry[:3] == [_ANSWER, reads.key, reads.mark]:
             since = sum(1 for later in entries[at + 1 :] if later[0] in (_READ, _ANSWER))
             ago = f", {since} reads ago" if since else ", just before"
-            return f"the same {reads.tool} call was answered above{ago}", int(entry[3])
-    return None
+            return f"the same {reads.tool} call was answered above{ago}"
+    return ""
 
 
 def _record(event: Event, ledger: ReadLedger, root: str) -> None:
@@ -203,7 +192,7 @@ def _record(event: Event, ledger: ReadLedger, root: str) -> None:
         if [_PENDING, reads.key, reads.mark] not in entries:
             return  # something changed while it ran: the answer may be of either content
         if text or isinstance(response, dict):
-            ledger.append([_ANSWER, reads.key, reads.mark, len(text.encode()) // _BYTES_PER_TOKEN])
+            ledger.append([_ANSWER, reads.key, reads.mark])
         return
     ledger.append(
         *(
@@ -282,7 +271,3 @@ def _name_file(file: FileNow) -> str:
     """Return the name of a file as one short line: a path is whatever its author wrote."""
     name = "".join(sign if sign.isprintable() else "?" for sign in file.path)
     return repr(name if len(name) <= 160 else f"…{name[-159:]}")
-
-
-def _count_tokens(lines: list[str]) -> int:
-    return sum(len(line.encode("utf-8", "replace")) + 1 for line in lines) // _BYTES_PER_TOKEN

@@ -10,10 +10,10 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.act.guards.action_guard import GuardState, Refusal, ShownItem, first_refusal
+from cockpit.act.guards.action_guard import GuardState, Refusal, first_refusal
 from cockpit.act.guards.guard_registry import standard_guards
 from cockpit.act.guards.redundant_read import RedundantReadGuard
 from cockpit.act.model_tools import parse_call
@@ -168,12 +168,10 @@ def _body(request: ContextRequest, items: Sequence[Mapping[str, Any]]) -> dict[s
     }
 
 
-def _preview_unread(
-    item: ScopeItem, place: ShownItem | None, compared: PacketComparison
-) -> Preview:
+def _preview_unread(item: ScopeItem, place: str | None, compared: PacketComparison) -> Preview:
     """Return the preview of an item that needs no look: it is in the packet, or its facts are stored."""
     if place is not None:
-        reason = f"it is in your context already ({place.where}), unchanged"
+        reason = f"it is in your context already ({place}), unchanged"
         return Preview(item, 0, band_for(item.kind), refused=reason)
     answer = compared.stored[str(item)]
     return Preview(
@@ -293,7 +291,6 @@ def _refuse_by_guard(
             message=refusal.message,
             request=dict(request_arguments(call)),
             guard=refusal.guard,
-            tokens=refusal.tokens or UNSET,
         )
         context.journal(tx, refused, result="refused")
 

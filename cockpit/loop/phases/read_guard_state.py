@@ -107,8 +107,8 @@ def _list_packet_files(
 ) -> dict[str, tuple[PacketLines, ...]]:
     """List by path the lines in the current packet at full detail, and the files this session wrote."""
     by_path: dict[str, list[PacketLines]] = defaultdict(list)
-    in_force = packet.in_force()
-    full = {fact_id: band for fact_id, (band, entry) in in_force.items() if detail_of(entry) == 0}
+    in_force = packet.in_force().items()
+    full = {fact_id: band for fact_id, (band, entry) in in_force if detail_of(entry) == 0}
     texts = context.engine.texts.find(list(full))
     if texts is None:
         provenances = facts.load_provenances(connection, "file", list(full))
@@ -127,8 +127,7 @@ def _list_packet_files(
         first, last = provenance["lines"]
         sha = str(provenance["sha256"])
         where, total = f"{band}, {fact_id}", int(provenance.get("total_lines", 0))
-        tokens = in_force[fact_id][1].tokens
-        by_path[path].append(PacketLines(int(first), int(last), sha, where, total, tokens))
+        by_path[path].append(PacketLines(int(first), int(last), sha, where, total))
     for action in actions:
         if action.phase == "confirmed" and action.action_type in ("write_file", "edit_file"):
             # The exchange has its content; without a line range it never makes a read redundant.

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from cockpit.act.guards.action_guard import GuardState, PacketLines, ShownItem
+from cockpit.act.guards.action_guard import GuardState, PacketLines
 from cockpit.act.guards.line_coverage import covers_lines
 from cockpit.act.text_edits import digest_read
 from cockpit.core.text import pluralize
@@ -40,9 +40,12 @@ _LISTED_LINES = 12
 
 
 class PacketComparison(Struct, frozen=True):
-    """Items of a request by their text as it was written; an item is in one of the two or in none."""
+    """Items of a request by their text as it was written; an item is in one of the two or in none.
 
-    shown: Mapping[str, ShownItem] = field(default_factory=dict)
+    ``shown`` has their places in the packet, as text for the model.
+    """
+
+    shown: Mapping[str, str] = field(default_factory=dict)
     stored: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 
 
@@ -82,15 +85,14 @@ async def compare_with_packet(
         lambda connection: _read_packet(connection, context, list(parsed.values()))
     )
     kept = await _find_kept(context, gateway, parsed)
-    shown: dict[str, ShownItem] = {}
+    shown: dict[str, str] = {}
     stored: dict[str, tuple[Fact, ...]] = {}
     for item, scope in parsed.items():
         answer = kept.get(item) or await _read_again(gateway, in_packet, scope, state)
         if not answer:
             continue
         if all(fact.fact_id in in_packet.entries for fact in answer):
-            tokens = sum(fact.full.tokens for fact in answer)
-            shown[item] = ShownItem(in_packet.where(fact.fact_id for fact in answer), tokens)
+            shown[item] = in_packet.where(fact.fact_id for fact in answer)
         elif contained := await _find_contained(context, gateway, in_packet, scope, answer, state):
             shown[item] = contained
         elif item in kept:
@@ -188,7 +190,7 @@ async def _find_contained(
     scope: ScopeItem,
     answer: Sequence[Fact],
     state: GuardState,
-) -> ShownItem | None:
+) -> str | None:
     """Return where a search's or a tree's lines are in the packet; None where it says anything else.
 
     They are in a wider answer of the same source, which has no other lines for the item: one that is gone is
@@ -199,12 +201,11 @@ async def _find_contained(
     lines = answer[0].full.text.splitlines()
     if not lines or lines[-1].startswith(_MORE):
         return None  # it was cut: another cut of it may have other lines
-    tokens = answer[0].full.tokens
     alike = [ref_id for ref_id, ref in in_packet.refs.items() if _is_of(ref, scope)]
     texts = await context.store.read(lambda connection: facts.load_texts(connection, alike))
     for text in texts.values():
         if text.provenance.get("level") == "full" and lines == _lines_within(text.full, scope):
-            return ShownItem(in_packet.where([text.fact_id]), tokens)
+            return in_packet.where([text.fact_id])
     if scope.kind != "search":
         return None
     hits = [match for line in lines if (match := _HIT.match(line))]
@@ -214,7 +215,7 @@ async def _find_contained(
     for hit in hits:
         by_path[hit["path"]].add(int(hit["line"]))
     shown = await asyncio.to_thread(_are_lines_shown, gateway, by_path, state)
-    return ShownItem(_describe_hits(by_path, len(lines)), tokens) if shown else None
+    return _describe_hits(by_path, len(lines)) if shown else None
 
 
 def _lines_within(wider: str, scope: ScopeItem) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Guards: what each refuses, what it has refused and saved, and the approval of those of yours.
+"""Guards: what each refuses, what it has refused, and the approval of those of yours.
 
 Enter alone approves nothing: it asks for a second key, above the source. Specified in
 ``docs/reference/guards.md``.
@@ -42,10 +42,9 @@ class GuardsScreen(ListScreen[GuardRow]):
 
     def describe(self) -> Sequence[Part]:
         refused = sum(row.refused for row in self.rows)
-        saved = sum(_saved(row) for row in self.rows)
         own = sum(row.own is not None for row in self.rows)
         text = f"{len(self.rows) - own} of cockpit's own, {own} of yours · {refused:,} refused"
-        return [(f"{text}, about {saved:,} tokens saved", DIM)]
+        return [(text, DIM)]
 
     def verbs(self, row: GuardRow) -> Mapping[str, str]:
         if row.own is None:
@@ -65,11 +64,9 @@ class GuardsScreen(ListScreen[GuardRow]):
     def draw_row(self, row: GuardRow) -> QueuedView:
         look = _sign(row)
         state = "built in" if row.own is None else row.own.state
-        saved = _saved(row)
         about = (
             f"refused {pluralize(row.refused, 'call')}" if row.refused else "refused nothing yet"
         )
-        about += f", about {saved:,} tokens saved" if saved else ""
         return QueuedView(row.name, row.refuses, look.sign, look.tone, state, about)
 
     def draw_detail(self, row: GuardRow, detail: Any) -> Sequence[DetailRow]:
@@ -78,10 +75,6 @@ class GuardsScreen(ListScreen[GuardRow]):
             ("because", row.why),
             ("refused", pluralize(row.refused, "call")),
         ]
-        if row.savings is not None:
-            facts += [
-                (name, f"{number} · {more}") for name, number, more in row.savings.list_rows()
-            ]
         sources: list[DetailRow] = []
         if row.own is not None:
             tools = ", ".join(row.own.tools) if row.own.tools else "all actions"
@@ -94,10 +87,6 @@ class GuardsScreen(ListScreen[GuardRow]):
         ]
         head = [sentence((row.name, STRONG)), *fields(facts)]
         return [*head, *sources, *entries("what it refused, the newest first", refusals)]
-
-
-def _saved(row: GuardRow) -> int:
-    return 0 if row.savings is None else row.savings.built_in_tokens + row.savings.external_tokens
 
 
 def _sign(row: GuardRow) -> StateSign:

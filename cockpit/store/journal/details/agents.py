@@ -147,5 +147,3 @@ class AgentHook(AgentReport, frozen=True, kw_only=True):
     """The subject of the permission, for example a command."""
     path: str | UnsetType = UNSET
     """The file that the tool changed, from the worktree's top; older rows lack it."""
-    tokens: int | UnsetType = UNSET
-    """About how many tokens a refused read would have brought into the agent's context a second time."""

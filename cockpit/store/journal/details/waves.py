@@ -170,8 +170,6 @@ class ContextRefused(Detail, frozen=True, kw_only=True):
     older rows."""
     guard: str | UnsetType = UNSET
     """The guard that refused; missing where a source did, and in older rows."""
-    tokens: int | UnsetType = UNSET
-    """Tokens that would have been in the prompt a second time."""
 
 
 class ObservationJobs(Detail, frozen=True, kw_only=True):
