@@ -63,7 +63,7 @@ def test_a_chain_of_three_tasks_with_claude_code(tmp_path: Path) -> None:
 MODELS = {
     "claude": answer_claude,
     "acp:claude": answer_claude_over_acp,
-    "acp:codex": answer_codex_over_acp,
+    "codex": answer_codex_over_acp,
     "acp:opencode": answer_opencode,
     "acp:vibe": answer_vibe,
     "acp:qwen": answer_qwen,
@@ -71,7 +71,7 @@ MODELS = {
     "acp:kimi": answer_kimi,
 }
 """What plays the model, by runner."""
-PROGRAMS = {"acp:claude": "claude-agent-acp", "acp:codex": "codex-acp", "acp:vibe": "vibe-acp"}
+PROGRAMS = {"acp:claude": "claude-agent-acp", "codex": "codex-acp", "acp:vibe": "vibe-acp"}
 INSTALLED = [
     runner
     for runner in MODELS
