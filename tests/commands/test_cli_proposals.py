@@ -26,15 +26,6 @@ def front(project: Project) -> dict[str, Any]:
     return found[0]
 
 
-def approve(project: Project, *words: str) -> dict[str, Any]:
-    waiting = front(project)
-    shown = ["--shown", waiting["shown_digest"]]
-    decided: dict[str, Any] = project.json(
-        "proposals", "approve", waiting["proposal_id"], *shown, *words, "--json"
-    )
-    return decided
-
-
 def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, run: Any) -> None:
     waiting = front(project)["proposal_id"]
     project.run("proposals", "discuss", waiting, "--words", "only the room, please")
@@ -53,7 +44,11 @@ def test_it_is_decided_once_as_it_was_shown(project: Project, run: Any) -> None:
     done = project.run("proposals", "approve", waiting, "--item", "file:/etc/passwd", expect=3)
     assert "Narrowing can only remove items" in done.stderr
     assert front(project)["status"] == "pending"
-    assert approve(project, "--item", "file:room.py")["narrowed"] == ["file:room.py"]
+    digest = front(project)["shown_digest"]
+    words = ("--shown", digest, "--item", "file:room.py")
+    done = project.run("proposals", "approve", waiting, *words)
+    assert "narrowed to file:room.py" in done.stderr
+    assert project.json("proposals", "show", waiting, "--json")["narrowed"] == ["file:room.py"]
     fetched = run.until("context.fetched")
     while [item["item"] for item in fetched["detail"]["items"]] != ["file:room.py"]:
         fetched = run.until("context.fetched")

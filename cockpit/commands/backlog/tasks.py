@@ -22,6 +22,7 @@ from cockpit.commands.backlog.call_work_tools import (
 from cockpit.commands.chains.branch_commands import build_commands
 from cockpit.commands.open_project import read_store
 from cockpit.commands.terminal import format_table, say, show, show_json, show_list
+from cockpit.core.text import pluralize
 from cockpit.store.backlog.backlog_ids import TASK, read_id
 
 if TYPE_CHECKING:
@@ -143,9 +144,8 @@ def next_tasks(limit: int, fields: str | None, as_json: bool) -> None:
         busy = ", ".join(answer["held_by"])
         say(f"{answer['ready']} are ready, but change the same files as {busy}, in progress now.")
     if rows and not as_json:
-        say(
-            f"{answer['ready']} tasks ready in all. `cockpit tasks queue --why` explains the order."
-        )
+        ready = pluralize(answer["ready"], "task")
+        say(f"{ready} ready in all. `cockpit tasks queue --why` explains the order.")
 
 
 @tasks.command(epilog=examples("cockpit tasks queue", "cockpit tasks queue --why --ready"))

@@ -370,7 +370,10 @@ def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json:
         show_json(describe_record(proposal))
     else:
         verb = "answered" if proposal.body.get("answers") else proposal.status
-        say("\n".join(framed(f"{proposal.proposal_id} is {verb}", proposal.title)))
+        title = proposal.title
+        if proposal.narrowed:
+            title += f", narrowed to {', '.join(proposal.narrowed)}"
+        say("\n".join(framed(f"{proposal.proposal_id} is {verb}", title)))
         for line in read_store(lambda connection: _follow_up(connection, proposal)):
             say(line)
 
