@@ -109,5 +109,7 @@ def find_discussed_predecessor(
 
     That is the session's last other proposal of that kind, when it ended in discussion; else None.
     """
-    last = proposals.find_latest_of_kind(connection, session_id, kind, but=proposal_id)
+    last = proposals.find_latest_of_kind(
+        connection, session_id, kind, but=proposal_id, not_by="engine"
+    )
     return last if last is not None and last.status == "discussed" else None

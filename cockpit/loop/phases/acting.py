@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.act.adapters.run_command import MACHINE
-from cockpit.act.guards.action_guard import ActionGuard, GuardState, first_refusal
+from cockpit.act.guards.action_guard import ActionGuard, GuardState, Refusal, first_refusal
 from cockpit.act.guards.guard_registry import standard_guards
+from cockpit.act.model_tools import Call
 from cockpit.act.preview import ActionPreview
 from cockpit.act.protected_tests import TestsGuard
 from cockpit.act.tool_payloads import ProposeTool
@@ -146,8 +148,13 @@ async def _run_action(
             is_kept = CONTINUES in call and await keep_action(
                 context, call, action, stopped, stop_reason
             )
-            if not is_kept:
-                await context.store.write(lambda tx: outbox.drop(tx, action.action_id, stop_reason))
+
+            def stop(tx: Tx) -> None:
+                _expire_other_previews(tx, action, reason=stop_reason)
+                if not is_kept:
+                    outbox.drop(tx, action.action_id, stop_reason)
+
+            await context.store.write(stop)
             return stop_reason
         refused = await _approve(context, call, action, note)
         if refused:
@@ -205,11 +212,7 @@ async def _approve(
 ) -> str:
     """Guard, preview and decide a planned action; returns '' when it is queued, else its status."""
     parsed = parse_session_call(context, call["name"], canonical_json(call["arguments"]))
-    state: GuardState = await context.store.read(
-        lambda connection: read_guard_state(connection, context)
-    )
-    refusal = first_refusal(_guards_of_session(context), parsed, state)
-    refusal = refusal or await ask_own_guards(context, parsed, state)
+    refusal = await _find_refusal(context, parsed)
     if refusal is not None:
         lack = find_need_of_refusal(refusal, parsed.arguments)
         if lack and await keep_action(context, call, action, lack, refusal.message):
@@ -244,6 +247,15 @@ async def _keep_discussed(
     return await keep_action(context, call, action, need, decided.message)
 
 
+async def _find_refusal(context: WaveContext, parsed: Call) -> Refusal | None:
+    """Return the first refusal of cockpit's guards, then of the user's own."""
+    state: GuardState = await context.store.read(
+        lambda connection: read_guard_state(connection, context)
+    )
+    refusal = first_refusal(_guards_of_session(context), parsed, state)
+    return refusal or await ask_own_guards(context, parsed, state)
+
+
 def _guards_of_session(context: WaveContext) -> tuple[ActionGuard, ...]:
     """Return the standard guards, and those that the session's role adds."""
     confined = context.engine.ground.confined
@@ -253,50 +265,86 @@ def _guards_of_session(context: WaveContext) -> tuple[ActionGuard, ...]:
     return (TestsGuard(confined), *standard_guards(confined))
 
 
-async def _propose_and_await(
-    context: WaveContext, preview: ActionPreview, call: Mapping[str, Any], action: OutboxAction
-) -> DecidedProposal:
-    """Propose the action as it is previewed, await the decision, and queue it when it is approved."""
-    session = context.session
-    line = read_continued(call)
+class _Asked(Struct, frozen=True):
+    """A planned action as its proposal shows it."""
+
+    action: OutboxAction
+    preview: ActionPreview
+    body: Mapping[str, Any]
+
+    @property
+    def proposal_id(self) -> str:
+        """The id follows from the preview: after a crash the same preview is the same proposal, and a file
+        that has changed since makes a new one.
+        """
+        return f"p-{digest([self.action.key, self.body])[:10]}"
+
+    def propose(
+        self, tx: Tx, context: WaveContext, body: Mapping[str, Any], before: Proposal | None = None
+    ) -> Proposal:
+        """Store the proposal, shown as ``body``; it revises the one ``before``."""
+        _expire_other_previews(tx, self.action, self.proposal_id)
+        return proposals.create(
+            tx,
+            proposal_id=self.proposal_id,
+            kind="action",
+            session_id=context.session.session_id,
+            wave_id=context.wave.wave_id,
+            title=self.preview.title,
+            body=body,
+            risk=self.preview.risk,
+            revises=before.proposal_id if before else None,
+            task_id=context.session.task_id,
+            deadline_s=context.proposal_deadline_s,
+        )
+
+
+def _describe(preview: ActionPreview, call: Mapping[str, Any], action: OutboxAction) -> _Asked:
     body = {**preview.proposal_body(), "key": action.key, "changes": []}
     if action.key.endswith(CHANGING):
         body["arguments"] = dict(call["arguments"])  # they are not those of the wave's plan
-    if line is not None:
+    if (line := read_continued(call)) is not None:
         body["notes"] = [*preview.notes, f"Proposed again, after the context was read: {line.why}."]
-    # The id follows from the preview: after a crash the same preview is the same proposal, and a file
-    # that has changed since makes a new one.
-    proposal_id = f"p-{digest([action.key, body])[:10]}"
-    policy = approving_policy(
-        session.policy,
+    return _Asked(action, preview, body)
+
+
+def _find_policy(context: WaveContext, preview: ActionPreview) -> str | None:
+    """Return the name in which an action passes without the user; None where they are asked."""
+    return approving_policy(
+        context.session.policy,
         "action",
         risk=preview.risk,
         action_type=preview.type,
         reads=bool(preview.payload.get("reading")),
     ) or find_allowing_rule(context.engine, preview)
 
+
+async def _propose_and_await(
+    context: WaveContext, preview: ActionPreview, call: Mapping[str, Any], action: OutboxAction
+) -> DecidedProposal:
+    """Propose the action as it is previewed, await the decision, and queue it when it is approved."""
+    line = read_continued(call)
+    asked = _describe(preview, call, action)
+    proposal_id, body = asked.proposal_id, asked.body
+    policy = _find_policy(context, preview)
+    alike = [] if policy else await _preview_alike(context, call, asked)
+
     def propose(tx: Tx) -> bool:
         """Propose; where a policy approves, queue the action in the same transaction, and return True."""
         before = _find_predecessor(tx, context, line, proposal_id)
-        _expire_other_previews(tx, action, proposal_id)
         shown = {**body, "changes": list_changes(before, body)} if before else body
-        proposal = proposals.create(
+        proposal = asked.propose(
             tx,
-            proposal_id=proposal_id,
-            kind="action",
-            session_id=session.session_id,
-            wave_id=context.wave.wave_id,
-            title=preview.title,
-            body=shown if before else add_card(tx, context, proposal_id, preview, shown),
-            risk=preview.risk,
-            revises=before.proposal_id if before else None,
-            task_id=session.task_id,
-            deadline_s=context.proposal_deadline_s,
+            context,
+            shown if before else add_card(tx, context, proposal_id, preview, shown),
+            before,
         )
         if pass_without_asking(tx, context.engine.settings, proposal, policy):
             payload = proposal.body["payload"]
             outbox.enqueue(tx, action.action_id, proposal_id=proposal_id, payload=payload)
             return True
+        for each in alike:
+            each.propose(tx, context, each.body)
         return False
 
     is_queued = await context.store.write(propose)
@@ -311,6 +359,56 @@ async def _propose_and_await(
     return decided
 
 
+async def _preview_alike(
+    context: WaveContext, call: Mapping[str, Any], first: _Asked
+) -> list[_Asked]:
+    """Preview the calls right behind one of low risk that are like it: the user may decide them together.
+
+    Another tool, another risk, a refusal, or what an earlier one changes ends the row. Each is guarded and
+    previewed again in its turn; one that differs then is asked about again. Without a user at the screen
+    each waits alone, until a deadline of its own.
+    """
+    if not context.session.interactive or first.preview.risk != "low":
+        return []
+    plan, actions, was_proposed = context.store.read_now(
+        lambda connection: (
+            plans.find(connection, context.wave.wave_id),
+            outbox.select_for_wave(connection, context.wave.wave_id),
+            proposals.find(connection, first.proposal_id) is not None,
+        )
+    )
+    by_key = {action.key: action for action in actions}
+    calls = list(plan.calls) if plan and not was_proposed else []
+    keys = [each["key"] for each in calls]
+    alike: list[_Asked] = []
+    touched = _touched_by(first.preview)
+    for each in calls[keys.index(call["key"]) + 1 :] if call["key"] in keys else ():
+        if each["name"] != call["name"] or each["error"] or each["key"] not in by_key:
+            break
+        parsed = parse_session_call(context, each["name"], canonical_json(each["arguments"]))
+        if await _find_refusal(context, parsed) is not None:
+            break
+        try:
+            preview = await preview_call(context.engine, parsed)
+        except CockpitError:
+            break  # its turn says so
+        if (
+            preview.risk != "low"
+            or touched & _touched_by(preview)
+            or _find_policy(context, preview)
+        ):
+            break
+        touched |= _touched_by(preview)
+        alike.append(_describe(preview, each, by_key[each["key"]]))
+    return alike
+
+
+def _touched_by(preview: ActionPreview) -> frozenset[str]:
+    """Return the file that an action changes, and what else its preview notes: a folder that it makes."""
+    path = preview.payload.get("path")
+    return frozenset((path, *preview.notes)) if path else frozenset()
+
+
 def _find_predecessor(
     tx: Tx, context: WaveContext, line: Continued | None, proposal_id: str
 ) -> Proposal | None:
@@ -321,11 +419,13 @@ def _find_predecessor(
     return find_discussed_predecessor(tx.connection, session_id, "action", proposal_id)
 
 
-def _expire_other_previews(tx: Tx, action: OutboxAction, proposal_id: str) -> None:
-    """Expire what an earlier process proposed for the same action with another preview."""
+def _expire_other_previews(
+    tx: Tx, action: OutboxAction, proposal_id: str = "", *, reason: str = "shown anew"
+) -> None:
+    """Expire what was proposed before for the same action with another preview."""
     for earlier in proposals.select_for_action(tx.connection, action.wave_id, action.key):
         if earlier.status == "pending" and earlier.proposal_id != proposal_id:
-            proposals.decide(tx, earlier.proposal_id, "expired", by="engine", reason="shown anew")
+            proposals.decide(tx, earlier.proposal_id, "expired", by="engine", reason=reason)
 
 
 def _refuse(context: WaveContext, action: OutboxAction, guard: str, message: str) -> Write:

@@ -402,8 +402,10 @@ def _result_without_receipt(
             "uncertain",
         )
     revisions = proposals.select_for_action(connection, action.wave_id, action.key)
-    if revisions and revisions[-1].status in ("discussed", "rejected", "expired"):
-        decided = DecidedProposal(revisions[-1])
+    last = revisions[-1] if revisions else None
+    is_decided = last is not None and last.status in ("discussed", "rejected", "expired")
+    if last is not None and is_decided and last.decided_by != "engine":
+        decided = DecidedProposal(last)
         return decided.message, decided.status
     if action.action_type == ADOPT and revisions:
         return f"There is no such tool. {action.last_error}", "failed"

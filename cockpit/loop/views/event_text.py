@@ -306,7 +306,7 @@ def _decision(detail: proposals.ProposalDecided) -> EventLine:
             return EventLine(look.sign, f"edited{by}", look.tone)
         case proposals.ProposalDiscussed():
             return EventLine(look.sign, f"discussed{by}", look.tone, detail.words)
-        case proposals.ProposalExpired() if is_permission and detail.decided_by != "deadline":
+        case proposals.ProposalExpired() if detail.is_taken_back:
             return EventLine("·", f"withdrawn: {detail.reason or 'no longer asked for'}", "dim")
         case _:
             return EventLine(look.sign, "expired without a decision", look.tone)

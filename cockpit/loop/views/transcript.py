@@ -187,11 +187,9 @@ def _decide(entry: Entry, at: str, detail: proposals.ProposalDecided) -> None:
             entry.status = "edited"
         case proposals.ProposalDiscussed():
             entry.status, words = "discussed", detail.words
-        case proposals.ProposalExpired() if detail.kind == "permission":
-            is_late = detail.decided_by == "deadline"
-            entry.status, words = "expired" if is_late else "withdrawn", detail.reason
         case _:
-            entry.status = "expired"
+            is_back = isinstance(detail, proposals.ProposalExpired) and detail.is_taken_back
+            entry.status, words = "withdrawn" if is_back else "expired", detail.reason
     verdict = {"by": detail.decided_by, "at": at, "words": words, "narrowed": list(narrowed)}
     entry.verdict = {name: value for name, value in verdict.items() if value}
 

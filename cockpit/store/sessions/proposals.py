@@ -199,16 +199,14 @@ def decide(
 
 
 def is_withdrawn(proposal: Proposal) -> bool:
-    """Whether what an agent asked for ended without a decision, and not by its deadline."""
-    is_waited_for = proposal.kind == "permission" or bool(proposal.body.get("waiter"))
-    is_expired = is_waited_for and proposal.status == "expired"
-    return is_expired and proposal.decided_by != "deadline"
+    """Whether it ended without a decision, and not by its deadline."""
+    return proposal.status == "expired" and proposal.decided_by != "deadline"
 
 
 def shown_status(proposal: Proposal) -> str:
     """Return the status in the user's words.
 
-    That is ``withdrawn`` for a permission that ended without them, and ``edited`` for what they replaced by a
+    That is ``withdrawn`` for what ended without them before its deadline, and ``edited`` for what they replaced by a
     version of their own.
     """
     if proposal.status == "discussed" and proposal.reason == EDITED:
@@ -325,13 +323,16 @@ def load_edited(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
 
 
 def find_latest_of_kind(
-    connection: sqlite3.Connection, session_id: str, kind: str, *, but: str
+    connection: sqlite3.Connection, session_id: str, kind: str, *, but: str, not_by: str = ""
 ) -> Proposal | None:
-    """Read the session's newest proposal of ``kind`` other than ``but``, or None."""
+    """Read the session's newest proposal of ``kind`` other than ``but``, or None.
+
+    What ``not_by`` decided does not count.
+    """
     row = connection.execute(
-        f"{_SELECT} WHERE session_id=? AND kind=? AND proposal_id<>?"
+        f"{_SELECT} WHERE session_id=? AND kind=? AND proposal_id<>? AND decided_by IS NOT ?"
         " ORDER BY created_at DESC, rowid DESC LIMIT 1",
-        (session_id, kind, but),
+        (session_id, kind, but, not_by),
     ).fetchone()
     return _read(row) if row else None
 

@@ -265,6 +265,11 @@ class ProposalExpired(ProposalDecided, frozen=True, kw_only=True):
     reason: str
     """Why."""
 
+    @property
+    def is_taken_back(self) -> bool:
+        """Whether it ended before its deadline: nothing waits for its decision any more."""
+        return self.decided_by != "deadline"
+
 
 class OfAction(Detail, frozen=True, kw_only=True):
     """An action of a plan."""
