@@ -290,6 +290,18 @@ class ProposalView(msgspec.Struct, frozen=True):
     """What the user may allow from now on; empty where nothing may be."""
     card_rule: str = ""
     """The rule by which it is drawn as a short card; empty where it is drawn in full."""
+    alike: tuple[ProposalView, ...] = ()
+    """Others of the same answer that are drawn below it, whole, and approved with it."""
+
+    @property
+    def together(self) -> tuple[ProposalView, ...]:
+        """All that one Enter approves: itself and what is alike, in order."""
+        return (self, *self.alike)
+
+    @property
+    def drawn(self) -> str:
+        """The revisions that are drawn, by id and digest: what was read of others is not read of these."""
+        return " ".join(f"{each.proposal_id}:{each.digest}" for each in self.together)
 
 
 class WaitingView(msgspec.Struct, frozen=True):

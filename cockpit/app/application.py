@@ -331,7 +331,7 @@ class CockpitApp(TerminalApp[int]):
         """The ids of waiting proposals, in the order of the queue."""
         return list(self.state.queue.pending)
 
-    def views(self, since: int, front: str) -> Views:
+    def views(self, since: int, front: str, is_alone: bool = False) -> Views:
         """Return the views of the main screen now."""
         trees = self._main.trees if self._main is not None else None
         views = self.state.views(
@@ -339,6 +339,7 @@ class CockpitApp(TerminalApp[int]):
             self.session_id,
             since=since,
             front=front,
+            is_alone=is_alone,
             project=self.engine.place.home.name,
             model=self.welcome.model,
             new_agent=self.welcome.agent.name if self.welcome.agent is not None else "",

@@ -124,7 +124,7 @@ class DecidingScreen(Screen[None]):
         if not self.is_on_top:
             return
         panel.note_frame()
-        if self.key_policy.note_read(panel.reading.digest, panel.reading.is_whole):
+        if self.key_policy.note_read(panel.reading.drawn, panel.reading.is_whole):
             self.call_later(self._update_armed)
             self.call_later(self.update_hints)
         self.on_frame_noted()

@@ -40,6 +40,8 @@ class MainScreen(Protocol):
 
     front_id: str
     """The proposal in front, by its id; empty without one."""
+    is_alone: bool
+    """Whether the user turned to that proposal: it is drawn without those that are alike."""
     kept_items: tuple[str, ...] | None
     """The items of a context request that are still ticked; None while it is not narrowed."""
     found_words: str

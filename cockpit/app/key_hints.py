@@ -13,6 +13,13 @@ from cockpit.app.projection.header import SessionState
 from widgets.views import KeyHintView, QueueView
 
 _STRONG = ("approve", "second", "discuss")
+_OF_SEVERAL = {
+    "approve": "approve all {}",
+    "discuss": "discuss the first",
+    "reject": "reject the first",
+    "next": "one by one",
+}
+"""What keys say while several proposals that are alike are in front."""
 _DECIDING = ("approve", "discuss", "narrow", "edit", "reject", "next")
 
 
@@ -53,11 +60,13 @@ def footer_hints(
 
 
 def _label(action: AnyAction, context: ActionContext) -> str:
-    """Return what a key says; Escape answers a permission, whose agent waits."""
+    """Return what a key says; Escape answers a permission, whose agent waits, or the first of several."""
     if action.id == "discuss" and context.discussing:
         return "take it back"
     if action.id == "approve" and not context.is_read:
         return "read on"
+    if context.alike and action.id in _OF_SEVERAL:
+        return _OF_SEVERAL[action.id].format(context.alike + 1)
     if action.id == "discuss" and context.proposal_kind == "permission":
         return "no, and why"
     if action.id == "approve" and context.is_question:
@@ -113,7 +122,7 @@ def proposal_hints(
         label = _label(action, context)
         if action.id == "approve" and is_read and front.second_key and not front.questions:
             label = "then y approve"
-        elif action.id == "next":
+        elif action.id == "next" and not front.alike:
             label = f"next ({queue.total})"
         hints.append(KeyHintView(action.key, label, action.id in _STRONG, action.press))
     if not decides:
@@ -175,6 +184,8 @@ def _placeholder(
         return "type a new task, or ⏎ to approve"
     if context.proposal_kind == "permission":
         return "type why not, or ⏎ to approve"
+    if context.alike:
+        return f"type a reply to the first, or ⏎ to approve all {context.alike + 1}"
     if context.proposal_kind:
         return "type a reply, or ⏎ to approve"
     if starting:

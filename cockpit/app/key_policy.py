@@ -2,7 +2,8 @@
 
 A proposal is armed once all of it was on the screen, it has been visible for half a second and no key was
 pressed for half a second. Enter approves the proposal that was armed when the key went down, with the digest
-of the text that was drawn; before all was on the screen it reads on. What is followed, what is in front and
+of the text that was drawn; before all was on the screen it reads on. Proposals that are alike are drawn as
+one, and approved as one; words answer the first of them. What is followed, what is in front and
 where words go is one session: the one that was drawn when the key went down. This module draws and decides
 nothing: a key gives a :data:`Step`, which the screen carries out. Specified in ``docs/reference/screen.md``.
 """
@@ -32,7 +33,7 @@ _MOVED = "another session came to the front: press ⏎ again"
 
 
 class Approve(msgspec.Struct, frozen=True):
-    """Approve the proposal as it was drawn."""
+    """Approve the proposal as it was drawn, with those that are alike."""
 
     proposal: ProposalView
 
@@ -155,9 +156,9 @@ class KeyPolicy:
         if not _is_same(front, self.second):
             self.second = None
 
-    def note_read(self, digest: str, is_whole: bool) -> bool:
-        """Note whether every line of the proposal with ``digest`` was on the screen; True for news."""
-        is_read = is_whole and self.front is not None and digest == self.front.digest
+    def note_read(self, drawn: str, is_whole: bool) -> bool:
+        """Note whether every line of what is ``drawn`` was on the screen; True for news."""
+        is_read = is_whole and self.front is not None and drawn == self.front.drawn
         if is_read == self.is_read:
             return False
         self.is_read, self._read_since = is_read, self._now()
@@ -173,9 +174,11 @@ class KeyPolicy:
 
     @property
     def open(self) -> ProposalView | None:
-        """The visible proposal, unless its decision is in progress."""
+        """The visible proposal, unless its decision or that of one alike is in progress."""
         front = self.front
-        return None if front is None or front.proposal_id in self._in_decision else front
+        together = front.together if front is not None else ()
+        is_in_decision = any(each.proposal_id in self._in_decision for each in together)
+        return None if is_in_decision else front
 
     @property
     def is_seen(self) -> bool:
@@ -313,7 +316,7 @@ class KeyPolicy:
 
 
 def _is_same(first: ProposalView | None, second: ProposalView | None) -> bool:
-    """Return True for the same revision with the same content, whatever its age."""
+    """Return True for the same revisions with the same content, whatever their age."""
     if first is None or second is None:
         return first is second
-    return (first.proposal_id, first.digest) == (second.proposal_id, second.digest)
+    return first.drawn == second.drawn

@@ -208,10 +208,8 @@ class Scene:
         self.store.write_now(step)
         return self
 
-    def decide(self, proposal_id: str, verdict: str, **more) -> Scene:
-        self.store.write_now(
-            lambda tx: proposals.decide(tx, proposal_id, verdict, by="person", **more)
-        )
+    def decide(self, proposal_id: str, verdict: str, *, by: str = "person", **more) -> Scene:
+        self.store.write_now(lambda tx: proposals.decide(tx, proposal_id, verdict, by=by, **more))
         return self
 
     def fetched(self, proposal_id: str = "p-context") -> Scene:

@@ -37,7 +37,7 @@ from cockpit.app.key_policy import (
 )
 from cockpit.core.clock import FixedClock
 from widgets.proposals.reading import Part, Reading
-from widgets.views import ProposalView
+from widgets.views import ProposalView, Risk
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +64,8 @@ class Keys(RuleBasedStateMachine):
 
     reached: ClassVar[set[type[Step]]] = set()
     """The steps that any of the runs came to."""
+    most_approved: ClassVar[int] = 0
+    """How many any of the runs approved with one key."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,6 +75,7 @@ class Keys(RuleBasedStateMachine):
         self.pending: dict[str, tuple[ProposalView, int]] = {}
         """Proposals that wait, with their number of lines."""
         self.followed, self.front_id = "", ""
+        self.is_alone = False
         self.height, self.width, self.top = 20, 80, 0
         self.has_dialog = self.is_tab_away = False
         self.prompt = ""
@@ -100,13 +103,13 @@ class Keys(RuleBasedStateMachine):
         session=st.sampled_from(SESSIONS),
         kind=st.sampled_from(KINDS),
         lines=st.sampled_from([1, 5, 19, 21, 60, 400]),
-        second=st.booleans(),
+        risk=st.sampled_from(["low", "medium", "high"]),
     )
-    def arrive(self, session: str, kind: str, lines: int, second: bool) -> None:
+    def arrive(self, session: str, kind: str, lines: int, risk: Risk) -> None:
         self.count += 1
-        name = f"p-{self.count}"
+        name, second = f"p-{self.count}", risk == "high"
         front = ProposalView(
-            name, kind, name, "medium", f"d{self.count}", session=session, second_key=second
+            name, kind, name, risk, f"d{self.count}", session=session, second_key=second
         )
         self.pending[name] = (front, lines)
 
@@ -129,20 +132,25 @@ class Keys(RuleBasedStateMachine):
     @rule(
         kind=st.sampled_from(KINDS),
         lines=st.sampled_from([1, 19, 60]),
-        second=st.booleans(),
+        risk=st.sampled_from(["low", "low", "high"]),
+        count=st.sampled_from([1, 3]),
         session=st.sampled_from(SESSIONS),
         reads=st.sampled_from([800, 800, 800, 20]),
-        keys=st.sampled_from([(), ("enter",), ("escape", "enter"), ("word", "enter"), ("escape",)]),
+        keys=st.sampled_from(
+            [("enter",), ("enter",), ("escape", "enter"), ("word", "enter"), ("escape", "escape")]
+        ),
     )
     def look_at_a_proposal(
-        self, kind: str, lines: int, second: bool, session: str, reads: int, keys: tuple[str, ...]
-    ) -> None:
+        self, kind: str, lines: int, risk: Risk, count: int, session: str, reads: int,
+        keys: tuple[str, ...],
+    ) -> None:  # fmt: skip
         """Follow a session, read what it asks, wait until the keys work, and press some."""
         if not any(front.session == session for front, _ in self.pending.values()):
-            self.arrive(session, kind, lines, second)
+            for _ in range(count):
+                self.arrive(session, kind, lines, risk)
         if self.has_dialog:
             self.open_or_close_dialog()
-        self.followed, self.is_tab_away = session, False
+        self.followed, self.is_tab_away, self.is_alone = session, False, False
         self.height, self.width = 20, 80
         self.draw()
         for top in range(0, reads, self.height):
@@ -155,14 +163,26 @@ class Keys(RuleBasedStateMachine):
             self.clock.advance(0.6)
             self.draw()
 
+    @precondition(lambda self: self.drawn is not None and not self.has_dialog)
+    @rule(slow=st.booleans())
+    def press_enter_as_one_alike_comes(self, slow: bool) -> None:
+        """It belongs to what is in front, which was armed without it."""
+        self.clock.advance(0.6)
+        self.draw()
+        if self.drawn is not None:
+            self.arrive(self.drawn.session, self.drawn.kind, 1, self.drawn.risk)
+        self.draw()
+        self.push("enter", slow=slow)
+
     @precondition(lambda self: self.pending)
     @rule(data=st.data())
     def go_to_another(self, data: st.DataObject) -> None:
-        """Alt+N: put a proposal in front, and follow its session."""
+        """Alt+N: put a proposal in front by itself, and follow its session."""
         name = data.draw(st.sampled_from(sorted(self.pending)))
         assert self.policy.handle_second_key("alt+n") in (None, LeaveMode())
         self.reach(self.go_down("alt+n"))
         self.front_id, self.followed = name, self.pending[name][0].session
+        self.is_alone = True
         self.draw()
 
     @rule(height=st.sampled_from([0, 4, 20, 60]), width=st.sampled_from([10, 60, 100]))
@@ -203,35 +223,40 @@ class Keys(RuleBasedStateMachine):
         now = self.clock.monotonic()
         own = [front for front, _ in self.pending.values() if front.session == self.followed]
         waiting = next((each for each in own if each.proposal_id == self.front_id), None)
+        self.is_alone &= waiting is not None
         waiting = waiting or (own[0] if own else None)
+        if waiting is not None and waiting.risk == "low" and not self.is_alone:
+            first, *rest = (each for each in own if (each.kind, each.risk) == (waiting.kind, "low"))
+            waiting = replace(first, alike=tuple(rest))
         self.front_id = waiting.proposal_id if waiting is not None else ""
         self.header = self.followed
         self.policy.note_session(self.followed, waiting)
-        if waiting is None or (self.discussed and waiting.digest != self.discussed.digest):
+        if waiting is None or (self.discussed and waiting.drawn != self.discussed.drawn):
             self.discussed = None
         if self.has_dialog:
             return
         visible = None if self.is_tab_away or not self.height else waiting
         self.policy.note_drawn(visible)
-        if visible is None or self.drawn is None or visible.digest != self.drawn.digest:
+        if visible is None or self.drawn is None or visible.drawn != self.drawn.drawn:
             self.drawn_since = now
         self.drawn = visible
         if visible is None:
             return
-        if visible.digest != self.reading.digest:
-            self.reading, self.top = Reading(visible.digest), 0
+        if visible.drawn != self.reading.drawn:
+            self.reading, self.top = Reading(visible.drawn), 0
         # A line of 80 cells takes more lines in a narrower pane.
-        lines = self.pending[visible.proposal_id][1] * (1 if self.width >= 80 else 2)
+        lines = sum(self.pending[each.proposal_id][1] for each in visible.together)
+        lines *= 1 if self.width >= 80 else 2
         top = min(self.top, max(0, lines - self.height))
         if not self.reading.is_whole:
             self.reading.lay_out([Part("body", self.width, lines)])
             self.reading.note("body", top, top + self.height)
-        self.policy.note_read(visible.digest, self.reading.is_whole)
+        self.policy.note_read(visible.drawn, self.reading.is_whole)
         if self.width >= 20:
-            seen = self.lines.setdefault((visible.digest, self.width), set())
+            seen = self.lines.setdefault((visible.drawn, self.width), set())
             seen |= set(range(top, min(lines, top + self.height)))
-            if len(seen) == lines and visible.digest not in self.whole:
-                self.whole.add(visible.digest)
+            if len(seen) == lines and visible.drawn not in self.whole:
+                self.whole.add(visible.drawn)
                 self.whole_since = now
 
     # Keys
@@ -242,7 +267,7 @@ class Keys(RuleBasedStateMachine):
         now = self.clock.monotonic()
         quiet = now - max(self.drawn_since, self.last_key) >= ARM_S
         front = self.drawn
-        armed = front is not None and quiet and front.digest in self.whole
+        armed = front is not None and quiet and front.drawn in self.whole
         self.stamp += 1
         self.last_key = now
         return Press(key, "", self.header, front, armed, now, self.stamp)
@@ -322,9 +347,9 @@ class Keys(RuleBasedStateMachine):
         step = self.policy.handle_second_key("y")
         self.reach(press)
         if isinstance(step, Approve):
-            assert step.proposal.digest in self.whole
+            assert step.proposal.drawn in self.whole
             assert self.drawn is not None
-            assert self.drawn.digest == step.proposal.digest
+            assert self.drawn.drawn == step.proposal.drawn
             assert step.proposal.session == self.header
             self.decide(step.proposal)
         else:
@@ -339,9 +364,9 @@ class Keys(RuleBasedStateMachine):
         if front is not None:
             assert press.armed
             assert press.front is not None
-            assert press.front.digest == front.digest
+            assert press.front.drawn == front.drawn
             assert self.drawn is not None
-            assert self.drawn.digest == front.digest
+            assert self.drawn.drawn == front.drawn
             assert front.session == press.header
             self.decide(front)
 
@@ -363,13 +388,16 @@ class Keys(RuleBasedStateMachine):
                 assert press.text == ""
                 assert press.armed, "it was shown whole, for half a second without a key"
                 assert press.front is not None
-                assert press.front.digest == front.digest
+                assert press.front.drawn == front.drawn
                 assert self.drawn is not None
-                assert self.drawn.digest == front.digest, "and is still in front"
+                assert self.drawn.drawn == front.drawn, "and is still in front"
                 assert front.session == press.header
                 assert isinstance(step, AskSecondKey) == front.second_key
+                assert all(each.risk == "low" for each in front.together if front.alike)
                 if isinstance(step, Approve):
-                    self.decide(front)
+                    Keys.most_approved = max(Keys.most_approved, len(front.together))
+                    for each in front.together:
+                        self.decide(each)
             case Send(text, session):
                 assert text == press.text
                 assert session == press.header == self.header
@@ -379,7 +407,7 @@ class Keys(RuleBasedStateMachine):
                 assert front.session == press.header == self.header
                 about = self.discussed or press.front
                 assert about is not None
-                assert about.digest == front.digest
+                assert about.drawn == front.drawn
                 assert text or isinstance(step, Refuse)
                 self.decide(front, text)
             case ReadOn():
@@ -400,7 +428,7 @@ class Keys(RuleBasedStateMachine):
                 assert front.session
                 assert self.prompt == ""
                 assert press.front is not None
-                assert press.front.digest == front.digest
+                assert press.front.drawn == front.drawn
                 self.discussed = front
             case Discuss(front, ""):
                 assert press.armed
@@ -459,3 +487,4 @@ def test_no_sequence_of_keys_decides_the_unseen_or_loses_words() -> None:
         ),
     )
     assert set(get_args(Step)) - Keys.reached == set()
+    assert Keys.most_approved > 1

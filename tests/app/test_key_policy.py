@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from cockpit.app.key_policy import (
+    ARM_S,
     Approve,
     AskSecondKey,
     Discuss,
@@ -42,7 +43,7 @@ class Followed(KeyPolicy):
             self.note_session(front.session, front)
         super().note_drawn(front)
         if front is not None:
-            self.note_read(front.digest, is_whole)
+            self.note_read(front.drawn, is_whole)
 
 
 def press_enter(key_policy, text=""):
@@ -204,7 +205,7 @@ def test_enter_reads_on_until_all_was_on_the_screen(key_policy, clock):
     assert press_enter(key_policy) == ReadOn()
     clock.advance(5)
     assert press_enter(key_policy) == ReadOn()
-    key_policy.note_read(ONE.digest, True)
+    key_policy.note_read(ONE.drawn, True)
     clock.advance(0.4)
     assert isinstance(press_enter(key_policy), DoNothing), "its end was just drawn"
     clock.advance(0.6)
@@ -215,7 +216,7 @@ def test_what_was_read_of_one_says_nothing_of_another(key_policy, clock):
     key_policy.note_drawn(ONE)
     clock.advance(5)
     key_policy.note_drawn(TWO, is_whole=False)
-    key_policy.note_read(ONE.digest, True)
+    key_policy.note_read(ONE.drawn, True)
     clock.advance(5)
     assert press_enter(key_policy) == ReadOn()
     assert press_escape(key_policy) == DoNothing("look first: keys work in a moment")
@@ -278,3 +279,23 @@ def test_what_no_session_waits_for_is_put_aside_by_escape(key_policy, clock):
     key_policy.note_drawn(plan)
     clock.advance(1)
     assert press_escape(key_policy) == Discuss(plan)
+
+
+def test_several_are_approved_as_they_were_drawn_together(key_policy, clock):
+    first, second, third = (
+        replace(ONE, proposal_id=f"p-{name}", digest=f"d{name}", risk="low") for name in "123"
+    )
+    both = replace(first, alike=(second,))
+    key_policy.note_drawn(both)
+    clock.advance(ARM_S)
+    assert key_policy.handle_enter("") == DoNothing("look first: keys work in a moment")
+    clock.advance(ARM_S)
+    assert press_enter(key_policy) == Approve(both)
+    clock.advance(ARM_S)
+    all_three = replace(first, alike=(second, third))
+    key_policy.note_drawn(all_three)
+    assert isinstance(press_enter(key_policy), DoNothing), "it grew: that is another thing to see"
+    clock.advance(2 * ARM_S)
+    assert press_enter(key_policy, "why?") == Discuss(all_three, "why?"), "about the first"
+    key_policy.lock(third)
+    assert key_policy.open is None, "one of them is being decided"

@@ -129,8 +129,8 @@ async def look_on(world: World, pilot: Pilot[int]) -> str:
     rows = ["".join(s.text for strip in line for s in strip) for line in drawn(pilot)]
     screen = screen_of(pilot)
     if pilot.app.screen is screen and screen.queue.front is not None:
-        name = screen.queue.front.proposal_id
-        world.seen.setdefault(name, set()).update(_WORD.findall(" ".join(rows)))
+        for each in screen.queue.front.together:
+            world.seen.setdefault(each.proposal_id, set()).update(_WORD.findall(" ".join(rows)))
     return rows[0]
 
 

@@ -98,7 +98,8 @@ def test_only_a_proposal_of_the_followed_session_stands_in_front(scene):
     [
         ("approved", {"narrowed": [ITEMS[0][0]]}, "approved by you, narrowed to 1 item"),
         ("discussed", {}, "discussed by you"),
-        ("expired", {}, "expired without a decision"),
+        ("expired", {"by": "deadline"}, "expired without a decision"),
+        ("expired", {"by": "engine", "reason": "it failed"}, "withdrawn: it failed"),
     ],
 )
 def test_a_decision_is_told_where_it_was_asked(scene, verdict, more, said):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from app_scenes import BEFORE, ITEMS, Scene
-from app_world import look, on_screen, text_of, until
+from app_world import look, on_screen, text_of, until, write
 from permission_scenes import Agents
 from textual.containers import VerticalScroll
 
@@ -111,3 +111,80 @@ def test_keys_are_offered_where_they_do_something(still, project):
         for action in ACTIONS:
             if action.id in OPTIONAL and action.id not in works:
                 assert action.press not in shown or not action.press, kind
+
+
+def propose_runs(scene: Scene, *paths: str, risk: str = "low") -> Scene:
+    for path in paths:
+        argv = f"pytest -q tests/{path}"
+        fields = [
+            ("argv", argv),
+            ("sandbox", "reading: project read-only"),
+            ("reason", f"see {path}"),
+        ]
+        scene.propose(path, title=f"run {argv}", kind="run", risk=risk, fields=fields)
+    return scene
+
+
+async def look_until_armed(pilot) -> None:
+    """Look for as long as it takes: a proposal that gets more room is seen anew."""
+    screen = await look(pilot)
+    while not screen.key_policy.is_armed:
+        await look(pilot)
+
+
+async def test_what_is_alike_in_one_answer_is_drawn_and_approved_as_one(still, project):
+    scene = propose_runs(Scene(still.store, project).begin().wave("observing"), "a", "b", "c")
+    propose_runs(scene, "d", risk="medium")
+    async with on_screen(still, scene.session_id, size=(120, 40), ready=look) as (
+        pilot,
+        app,
+        screen,
+    ):
+        shown = text_of(app)
+        assert "3 alike of 4" in shown
+        assert all(f"{place} of 3" in shown for place in (1, 2, 3))
+        assert all(f"see {path}" in shown for path in "abc")
+        assert "see d" not in shown
+        assert "approve all 3" in shown
+        await pilot.press("alt+n")  # one by one, from the first
+        await look_until_armed(pilot)
+        assert [each.proposal_id for each in screen.queue.front.together] == ["a"]
+        await pilot.press("enter")
+        await until(pilot, lambda: find_status(still, "a") == "approved")
+        await look_until_armed(pilot)
+        assert [each.proposal_id for each in screen.queue.front.together] == ["b", "c"]
+        await pilot.press("escape")
+        await write(pilot, "why b?", "enter")
+        await until(pilot, lambda: find_status(still, "b") == "discussed")
+        assert find_status(still, "c") == "pending", "words answer the first of them"
+        propose_runs(scene, "e", "f")
+        await look_until_armed(pilot)
+        assert [each.proposal_id for each in screen.queue.front.together] == ["c", "e", "f"]
+        await pilot.press("enter")
+        await until(pilot, lambda: {find_status(still, each) for each in "cef"} == {"approved"})
+        assert find_status(still, "d") == "pending"
+
+
+async def test_requests_that_are_alike_need_all_of_them_read(still, project):
+    scene = Scene(still.store, project).begin().wave("observing")
+    for name in ("p-1", "p-2"):
+        scene.ask(
+            name, items=[(f"{name}-{place}.py", 10, "situational", "") for place in range(20)]
+        )
+    scene.ask("p-0").decide("p-0", "discussed").ask("p-3", revises="p-0", changes=["+ p-3.py"])
+    async with on_screen(still, scene.session_id, size=(100, 30), ready=look) as (
+        pilot,
+        _,
+        screen,
+    ):
+        assert [each.proposal_id for each in screen.queue.front.together] == ["p-1", "p-2"]
+        assert not screen.context.can_narrow, "that is for one of them"
+        while not screen.key_policy.is_read:
+            assert find_status(still, "p-1") == "pending"
+            await pilot.press("enter")
+            await look(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: {find_status(still, f"p-{n}") for n in "12"} == {"approved"})
+        await look(pilot)
+        assert screen.queue.front.proposal_id == "p-3", "what answers a discussion is by itself"
+        assert find_status(still, "p-3") == "pending"

@@ -82,6 +82,14 @@ async def test_sessions_of_a_project(still, scene, picture):
         )
         await shows("second-key", asks, "enter")
 
+        tests = Scene(scene.store, scene.root).begin().wave(*ALL[:4])
+        for place in ("test_client", "test_retry", "test_jitter"):
+            argv = f"pytest -q tests/{place}.py"
+            box = "reading: project read-only and without secrets, no network, nothing kept"
+            fields = (("argv", argv), ("sandbox", box), ("time limit", "120 s"))
+            tests.propose(place, title=f"run {argv}", kind="run", risk="low", fields=fields)
+        await shows("several-alike", tests)
+
 
 async def test_a_request_and_an_edit(still, scene, picture):
     scene.begin().wave(*ALL[:4]).say("agent", "I need three things before I judge this.").ask()

@@ -36,7 +36,7 @@ from widgets.text.style_names import (
     line,
     spread,
 )
-from widgets.views import FileDiffView, KeyHintView, ProposalView, QueueView
+from widgets.views import KeyHintView, ProposalView, QueueView
 
 SPLIT_CELLS = 110
 """Width from which the two sides of a diff are next to each other."""
@@ -147,13 +147,13 @@ class ProposalPanel(Vertical, can_focus=True):
             return
         self._redraw_frame()
         front = self.view.front
-        ageless = replace(front, age_s=0, left_s=None) if front is not None else None
+        ageless = _without_age(front) if front is not None else None
         has_others = front is None and bool(self.view.others)
         if (ageless, has_others) != self._drawn or self._blank:
             self._drawn, self._blank = (ageless, has_others), False
             self.narrowing = False
-            if front is None or front.digest != self.reading.digest:
-                self.reading = Reading(front.digest if front is not None else "")
+            if front is None or front.drawn != self.reading.drawn:
+                self.reading = Reading(front.drawn if front is not None else "")
                 self._form = ""
             scroll = self.query_one("#proposal-scroll", VerticalScroll)
             scroll.remove_children()
@@ -167,11 +167,14 @@ class ProposalPanel(Vertical, can_focus=True):
         front = self.view.front
         for title in self._shown[: front is not None]:
             width = self.query_one(ProposalHead).content_size.width or self.size.width
-            title.display = front is not None and len(wrap_title(front, width)) > _TITLE_LINES
+            lines = len(wrap_title(front, width)) if front is not None else 0
+            title.display = lines > _TITLE_LINES or (front is not None and bool(front.alike))
 
     def _redraw_frame(self) -> None:
         view, front = self.view, self.view.front
         name = f"Proposals {view.index + 1} of {view.total}" if front else "Proposals"
+        if front is not None and front.alike:
+            name = f"Proposals · {len(front.together)} alike of {view.total}"
         if front is None and view.others:
             name = f"Proposals · {view.others} in other sessions"
         self.border_title = Content(name)
@@ -235,6 +238,13 @@ class ProposalPanel(Vertical, can_focus=True):
                 words = "None of this session."
             yield Static(line((words, DIM)), classes="-none")
             return
+        if front.alike:
+            for place, each in enumerate(front.together, 1):
+                head = line((f"{place} of {len(front.together)}  ", WARN), (each.title, STRONG))
+                parts = list(self._all_parts(each))
+                yield Static(head, classes="-none" if parts else None)
+                yield from parts
+            return
         yield Static(line((front.title, STRONG)), classes="whole-title")
         is_card = bool(front.card_rule) and self._unfolded != front.proposal_id
         parts = list(self._card(front) if is_card else self._all_parts(front))
@@ -254,13 +264,13 @@ class ProposalPanel(Vertical, can_focus=True):
         # What an external agent would change comes before where it would.
         is_change = front.kind == "permission" and bool(front.diffs)
         if is_change:
-            yield from self._diffs(front.diffs)
+            yield from self._diffs(front)
         if fields := _unrepeated(front):
             yield Fields(fields)
         if clean(front.body).strip():
             yield from self._body(front.body)
         if not is_change:
-            yield from self._diffs(front.diffs)
+            yield from self._diffs(front)
 
     def _card(self, front: ProposalView) -> Iterator[Widget]:
         """A short card: all that would be posted, then the one key that approves it."""
@@ -270,7 +280,7 @@ class ProposalPanel(Vertical, can_focus=True):
         yield from _notes(front)
         if clean(front.body).strip():
             yield from self._body(front.body)
-        yield from self._diffs(front.diffs)
+        yield from self._diffs(front)
         yield Static(
             Content("\n").join(
                 [
@@ -337,14 +347,13 @@ class ProposalPanel(Vertical, can_focus=True):
         """Whether the proposal is taller than its place."""
         return self._ready and self.query_one("#proposal-scroll", VerticalScroll).max_scroll_y > 0
 
-    def _diffs(self, diffs: Sequence[FileDiffView]) -> Iterator[Widget]:
-        if diffs:
+    def _diffs(self, front: ProposalView) -> Iterator[Widget]:
+        if front.diffs:
             from widgets.proposals.file_diff import FileDiff  # late: an empty screen shows none
 
             split = self._wide if self._split is None else self._split
-            front = self.view.front
-            above = front.title if front is not None and len(diffs) == 1 else ""
-            yield from (FileDiff(diff, split=split, above=above) for diff in diffs)
+            above = front.title if len(front.diffs) == 1 else ""
+            yield from (FileDiff(diff, split=split, above=above) for diff in front.diffs)
 
     def _body(self, body: str) -> Iterator[Widget]:
         from widgets.conversation.markdown import (  # late: an empty screen shows none
@@ -426,6 +435,11 @@ class ProposalPanel(Vertical, can_focus=True):
             self.post_message(self.Narrowed(lists[0].kept))
 
 
+def _without_age(front: ProposalView) -> ProposalView:
+    alike = tuple(_without_age(each) for each in front.alike)
+    return replace(front, age_s=0, left_s=None, alike=alike)
+
+
 def _is_ready(part: Widget) -> bool:
     """Return whether a part is laid out with all of its content; Markdown and diffs come a moment later."""
     return bool(getattr(part, "is_whole", part.size.height)) and part.size.width > 0
@@ -500,8 +514,12 @@ def _unseen(front: ProposalView) -> int:
 
 
 def wrap_title(front: ProposalView, width: int) -> list[Content]:
-    """Return the lines of a title next to the badge of its kind, in ``width`` cells."""
-    return line(front.title).wrap(max(_TITLE_LEAST, width - len(front.kind) - 4))
+    """Return the lines of a title next to the badge of its kind, in ``width`` cells.
+
+    Several that are alike have one in common: their own ones are with their parts.
+    """
+    title = f"{len(front.together)} alike: ⏎ approves them all" if front.alike else front.title
+    return line(title).wrap(max(_TITLE_LEAST, width - len(front.kind) - 4))
 
 
 class ProposalHead(Widget):

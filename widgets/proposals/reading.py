@@ -71,14 +71,14 @@ class _Record:
 
 
 class Reading:
-    """How far one proposal, known by its digest, was read.
+    """How far what is ``drawn`` was read: a proposal, or several that are alike.
 
     Tell it the parts of each layout (:meth:`lay_out`), then the lines of each that are in view
     (:meth:`note`). Lines are counted as they are drawn, wrapped ones too.
     """
 
-    def __init__(self, digest: str = "") -> None:
-        self.digest = digest
+    def __init__(self, drawn: str = "") -> None:
+        self.drawn = drawn
         self._records: dict[str, _Record] = {}
         self._keys: list[str] = []
 

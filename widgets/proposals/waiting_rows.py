@@ -87,7 +87,7 @@ class WaitingRows(Widget):
     def _summary(self, row: WaitingView, width: int) -> Content:
         """How many more wait, and the first of them."""
         has_front = self._view.front is not None
-        more = self._view.total - has_front
+        more = self._view.total - (len(self._view.front.together) if self._view.front else 0)
         waits = "more" if has_front else "waits" if more == 1 else "wait"
         count = line(
             (f"{more} {waits}  ", STRONG), _RISKS[row.risk], (f"{row.who}: ", DIM), row.title

@@ -41,6 +41,8 @@ class ActionContext(msgspec.Struct, frozen=True):
     """True while the prompt has a command to the screen itself, which answers no proposal."""
     proposal_kind: str = ""
     """The kind of the open proposal; empty without one."""
+    alike: int = 0
+    """How many others are approved with it."""
     is_question: bool = False
     """True while the open proposal has questions to answer."""
     can_edit: bool = False
@@ -95,9 +97,14 @@ class ActionContext(msgspec.Struct, frozen=True):
     """What can be done on a screen of a list now, most with the row under the cursor."""
 
     def about(self, front: ProposalView | None) -> ActionContext:
-        """Return the context with ``front`` as the open proposal; None is for no open proposal."""
+        """Return the context with ``front`` as the open proposal; None is for no open proposal.
+
+        What acts on one proposal is not valid for several that are alike.
+        """
         if front is None:
             return self
+        if front.alike:
+            return msgspec.structs.replace(self, proposal_kind=front.kind, alike=len(front.alike))
         diff = front.diffs[0] if len(front.diffs) == 1 else None
         return msgspec.structs.replace(
             self,

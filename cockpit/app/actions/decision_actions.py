@@ -6,6 +6,7 @@ Specified in ``docs/reference/screen.md``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from cockpit.app import external_editor
 from cockpit.app.actions.action import Action
@@ -55,7 +56,10 @@ def carry_out(host: Host, step: Step, text: str = "") -> None:
 
 
 def approve(host: Host, proposal: ProposalView) -> None:
-    """Approve exactly what was drawn, narrowed to the items that are still ticked."""
+    """Approve exactly what was drawn, narrowed to the items that are still ticked.
+
+    Each of several is decided on its own: an error of one opens that one again.
+    """
     if proposal.questions:
         answer(host, proposal)
         return
@@ -63,14 +67,14 @@ def approve(host: Host, proposal: ProposalView) -> None:
     if kept is not None and not kept:
         host.main.flash("no item is ticked: reject or discuss the request instead")
         return
-    engine = host.engine
-    _decide(
-        host,
-        proposal,
-        lambda: engine.approve(proposal.proposal_id, shown_digest=proposal.digest, narrowed=kept),
-        # Taking or dropping what an agent did is not a message to it.
-        resumes=not proposal.agent,
-    )
+    for each in proposal.together:
+        _decide(
+            host,
+            each,
+            partial(host.engine.approve, each.proposal_id, shown_digest=each.digest, narrowed=kept),
+            # Taking or dropping what an agent did is not a message to it.
+            resumes=not proposal.agent,
+        )
 
 
 def answer(host: Host, proposal: ProposalView) -> None:
@@ -168,7 +172,7 @@ def toggle_narrowing(host: Host) -> None:
         main.prompt.focus()
     else:
         panel.focus()
-        panel.narrowing = True
+        panel.narrowing = main.is_alone = True
         main.kept_items = panel.kept
 
 
@@ -243,9 +247,11 @@ def reject(host: Host) -> None:
 
 
 def turn_queue(host: Host, step: int) -> None:
-    """Go to the next or the previous proposal."""
-    order, front_id = host.pending, host.main.front_id
-    if order:
+    """Go to the next or the previous proposal; from several that are alike, to the first by itself."""
+    order, front_id, front = host.pending, host.main.front_id, host.main.queue.front
+    if front is not None and front.alike and step > 0:
+        go_to(host, front_id)
+    elif order:
         place = order.index(front_id) if front_id in order else -1 if step > 0 else 0
         go_to(host, order[(place + step) % len(order)])
 
@@ -255,7 +261,7 @@ def go_to(host: Host, proposal_id: str) -> None:
     main, waiting = host.main, host.state.queue.pending.get(proposal_id)
     if waiting is None:
         return  # it was decided meanwhile
-    main.front_id, main.kept_items = proposal_id, None
+    main.front_id, main.is_alone, main.kept_items = proposal_id, True, None
     if waiting.session_id != host.session_id:
         host.trail.push(host.session_id, "")
         host.attach(waiting.session_id)

@@ -225,6 +225,7 @@ class State:
         *,
         since: int = 0,
         front: str = "",
+        is_alone: bool = False,
         project: str = "",
         branch: str = "",
         model: str = "",
@@ -232,8 +233,8 @@ class State:
         warning: str = "",
         trees: Trees | None = None,
     ) -> Views:
-        """The screen that follows ``session_id``, with the proposal ``front`` in front and the
-        ``trees`` of chains as far open as the user left them."""
+        """The screen that follows ``session_id``, with the proposal ``front`` in front, by itself where it
+        ``is_alone``, and the ``trees`` of chains as far open as the user left them."""
         opened = self._open.get(session_id)
         talk = opened.conversation if opened is not None else None
         pending = self.queue.pending
@@ -254,7 +255,12 @@ class State:
             revision=talk.revision if talk is not None else 0,
             meter=_meter_of(opened, self.sessions.get(session_id), new_agent),
             queue=self.queue.view(
-                now, self.sessions, self.chains.words_of, followed=session_id, front=front
+                now,
+                self.sessions,
+                self.chains.words_of,
+                followed=session_id,
+                front=front,
+                is_alone=is_alone,
             ),
             board=board(
                 self.roster,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.profile_change import shift
@@ -55,6 +56,7 @@ class ActionPreview(msgspec.Struct, frozen=True):
 
     proposal_id: str
     session_id: str
+    wave_id: str
     kind: str
     title: str
     risk: str
@@ -63,6 +65,20 @@ class ActionPreview(msgspec.Struct, frozen=True):
     at: str
     expires_at: str
     body: ProposalBody
+
+    @property
+    def answer(self) -> tuple[str, ...]:
+        """What it is alike by: kind, tool, and the wave whose answer asks for it.
+
+        Empty for what is decided by itself: all above low risk, what answers a discussion, questions, and
+        requests of external agents.
+        """
+        body = self.body
+        is_plain = not (body.widening or body.questions or body.agent or body.card.rule_id)
+        is_new = not (self.revises or body.changes)
+        if self.kind not in ("action", "context") or self.risk != "low" or not self.wave_id:
+            return ()
+        return (self.kind, body.type, self.wave_id) if is_plain and is_new else ()
 
 
 class Queue:
@@ -93,12 +109,13 @@ class Queue:
         *,
         followed: str = "",
         front: str = "",
+        is_alone: bool = False,
     ) -> QueueView:
         """The queue of the screen that follows a session.
 
         In front is the proposal ``front`` while it is one of that session, else its oldest: proposals of
-        other sessions are rows until their session is followed. ``chain_of`` names the session of a chain
-        that a session belongs to.
+        other sessions are rows until their session is followed. What is alike is with it, unless
+        ``is_alone``. ``chain_of`` names the session of a chain that a session belongs to.
         """
         if not self.pending:
             return QueueView()
@@ -109,20 +126,27 @@ class Queue:
             waiting = self._waiting(order, 0, now, sessions, chain_of)
             return QueueView(total=len(order), others=others, waiting=waiting)
         chosen = front if front in own else own[0]
-        shown = self.pending[chosen]
-        index = order.index(chosen)
-        return QueueView(
-            front=proposal(
+        answer = () if is_alone else self.pending[chosen].answer
+        alike = [each for each in own if answer and self.pending[each].answer == answer]
+        first, *rest = alike or [chosen]
+        rows = [each for each in order if each not in rest]
+        view, *others_alike = (
+            proposal(
                 shown,
                 now,
                 sessions.get(shown.session_id),
                 chain_of(shown.session_id),
                 card_rule=self.card_rule(shown.body, now),
-            ),
+            )
+            for shown in (self.pending[each] for each in (first, *rest))
+        )
+        index = rows.index(first)
+        return QueueView(
+            front=replace(view, alike=tuple(others_alike)),
             index=index,
             total=len(order),
             others=others,
-            waiting=self._waiting(order, index, now, sessions, chain_of) if len(order) > 1 else (),
+            waiting=self._waiting(rows, index, now, sessions, chain_of) if len(rows) > 1 else (),
         )
 
     def card_rule(self, body: ProposalBody, now: datetime) -> str:
@@ -170,6 +194,7 @@ def _shown(row: Row, detail: ProposalCreated) -> ActionPreview:
     return ActionPreview(
         proposal_id=detail.proposal_id,
         session_id=row.session_id,
+        wave_id=row.wave_id,
         kind=detail.kind,
         title=detail.title,
         risk=detail.risk,
@@ -186,6 +211,7 @@ def preview(stored: Proposal) -> ActionPreview:
     return ActionPreview(
         proposal_id=stored.proposal_id,
         session_id=stored.session_id,
+        wave_id=stored.wave_id,
         kind=stored.kind,
         title=stored.title,
         risk=stored.risk,

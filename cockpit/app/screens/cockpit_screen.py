@@ -78,7 +78,7 @@ class MainHost(AnnouncingHost, Protocol):
         """True while the user can see what is drawn."""
         ...
 
-    def views(self, since: int, front: str) -> Views: ...
+    def views(self, since: int, front: str, is_alone: bool = False) -> Views: ...
 
     def keep_draft(self, text: str) -> None: ...
 
@@ -106,6 +106,7 @@ class CockpitScreen(DecidingScreen):
         self.trees = Trees()
         self.words = FirstWords(host.words_folder)
         self.front_id = ""
+        self.is_alone = False
         self.queue = QueueView()
         self.kept_items: tuple[str, ...] | None = None
         self.wider_policy = self.found_words = ""
@@ -409,7 +410,8 @@ class CockpitScreen(DecidingScreen):
         if not self.panes.is_attached:
             return  # the program ends, and a last timer came after the widgets went
         host = self.host
-        views = host.views(self.panes.drawn_revision(host.session_id), self.front_id)
+        since = self.panes.drawn_revision(host.session_id)
+        views = host.views(since, self.front_id, self.is_alone)
         self.query_one(HeaderBar).show(views.header)
         self.key_policy.note_session(host.session_id, views.queue.front)
         if not host.feed.ready:
@@ -425,7 +427,7 @@ class CockpitScreen(DecidingScreen):
         front = views.queue.front
         if front is None or front.proposal_id != self.front_id:
             self.front_id = front.proposal_id if front is not None else ""
-            self.kept_items = None
+            self.kept_items, self.is_alone = None, False
         self._painted = True
         chain_actions.follow_next_role(host)
         for screen in self.app.screen_stack:
@@ -466,8 +468,8 @@ class CockpitScreen(DecidingScreen):
         if front is None:
             self.panes.set_room(over=False, tall=False)
             return
-        if front.digest != self._room_for:
-            self._room_for, self._room = front.digest, 0
+        if front.drawn != self._room_for:
+            self._room_for, self._room = front.drawn, 0
         if self._most_room and front.diffs and self.app.size.width < OVER:
             self._room = max(2, self._room)
         room = min(self._room, self._most_room)

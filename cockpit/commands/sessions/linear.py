@@ -235,7 +235,7 @@ class Linear:
         self._policy.note_session(self._session_id, view)
         self._policy.note_covered()
         self._policy.note_drawn(view)
-        self._policy.note_read(view.digest, True)
+        self._policy.note_read(view.drawn, True)
 
     def _view(self, stored: Proposal) -> ProposalView:
         return proposal_queue.proposal(

@@ -187,9 +187,10 @@ def _decide(entry: Entry, at: str, detail: proposals.ProposalDecided) -> None:
             entry.status = "edited"
         case proposals.ProposalDiscussed():
             entry.status, words = "discussed", detail.words
+        case proposals.ProposalExpired() if detail.is_taken_back:
+            entry.status, words = "withdrawn", detail.reason
         case _:
-            is_back = isinstance(detail, proposals.ProposalExpired) and detail.is_taken_back
-            entry.status, words = "withdrawn" if is_back else "expired", detail.reason
+            entry.status = "expired"
     verdict = {"by": detail.decided_by, "at": at, "words": words, "narrowed": list(narrowed)}
     entry.verdict = {name: value for name, value in verdict.items() if value}
 

@@ -206,8 +206,8 @@ def is_withdrawn(proposal: Proposal) -> bool:
 def shown_status(proposal: Proposal) -> str:
     """Return the status in the user's words.
 
-    That is ``withdrawn`` for what ended without them before its deadline, and ``edited`` for what they replaced by a
-    version of their own.
+    That is ``withdrawn`` for what ended without them before its deadline, and ``edited`` for what they
+    replaced by a version of their own.
     """
     if proposal.status == "discussed" and proposal.reason == EDITED:
         return "edited"
