@@ -66,6 +66,7 @@ class ProposalPanel(Vertical, can_focus=True):
     ProposalPanel > #proposal-scroll { height: 1fr; scrollbar-size-vertical: 1; }
     ProposalPanel > #proposal-scroll > Static { height: auto; width: 1fr; margin: 0 0 1 0; }
     ProposalPanel > #proposal-scroll > Static.-none { margin: 0; }
+    ProposalPanel > #proposal-scroll > Static.-next { margin: 1 0 0 0; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("j,down", "move(1)", "down", show=False),
@@ -241,9 +242,8 @@ class ProposalPanel(Vertical, can_focus=True):
         if front.alike:
             for place, each in enumerate(front.together, 1):
                 head = line((f"{place} of {len(front.together)}  ", WARN), (each.title, STRONG))
-                parts = list(self._all_parts(each))
-                yield Static(head, classes="-none" if parts else None)
-                yield from parts
+                yield Static(head, classes="-next" if place > 1 else "-none")
+                yield from self._all_parts(each)
             return
         yield Static(line((front.title, STRONG)), classes="whole-title")
         is_card = bool(front.card_rule) and self._unfolded != front.proposal_id
