@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands.cli_world import Project, git
+from loop.scenario import ask, finish
 
 pytestmark = pytest.mark.slow
 
@@ -93,6 +94,33 @@ def test_two_waves_that_missed_context_bring_the_suggestion_in_the_session(
     assert "Asked for although it had been dropped: file in 2" in str(change)
     shown = project.run("sessions", "show").stdout
     assert ("approved by policy:suggested" in shown) == (auto == "true")
+
+
+def test_what_was_measured_in_vain_is_not_suggested_again(tmp_path: Path) -> None:
+    """Eight files in turn, of which five have room: more weight for all of them brings nothing."""
+    (root := tmp_path / "project").mkdir()
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    for number in range(8):
+        lines = (f"def f{number}_{place}():\n    return {place * 7919}\n" for place in range(200))
+        (root / f"m{number}.py").write_text("".join(lines), encoding="utf-8")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "Eight modules")
+    turns = [ask(*(f"file:m{number}.py" for number in range(8)))]
+    for wave in range(2, 20):
+        pair = (f"file:m{3 * wave % 8}.py", f"file:m{(3 * wave + 1) % 8}.py")
+        turns.append(ask(*pair, when=f"wave = {wave}"))
+    script = "".join(turns) + finish("wave_from = 20")
+    settings = {"ORIENTATION_TOKEN_BUDGET": "16000", "COCKPIT_PROFILE_AUTO": "true"}
+    project = Project(root, tmp_path / "config", settings)
+    project.run("run", "look", "--model", project.script(script), "--approve", "reads")
+    rows = map(json.loads, project.run("journal", "export").stdout.splitlines())
+    ended = [row for row in rows if row["action"] == "orientation.profile.reverted"]
+    assert [row["detail"]["quality"] <= row["detail"]["base_quality"] for row in ended] == [True]
+    missed = [row for row in project.json("feedback", "list", "--json") if row["missed_signals"]]
+    assert sum(row["profile_version"] == 3 for row in missed) >= 2, "it would suggest it"
+    assert len(project.json("profile", "changes", "--json")) == 1
+    shown = project.run("sessions", "show").stdout
+    assert "temporary profile change reverted: decision quality" in shown
 
 
 def test_a_persons_word_counts_for_the_wave_that_is_named(tmp_path):

@@ -21,13 +21,13 @@ def change_title(change: ProfileChange) -> str:
     if change.total_token_budget is not None:
         names.append("the budget")
     subjects = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"shift attention {duration_text(change.effective_waves)}: {subjects}"
+    return f"change the profile {duration_text(change.effective_waves)}: {subjects}"
 
 
 def duration_text(waves: int) -> str:
     """How long a change holds, in words."""
     if waves == 0:
-        return "for good"
+        return "permanently"
     return "for the next wave" if waves == 1 else f"for the next {waves} waves"
 
 

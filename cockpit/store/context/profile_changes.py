@@ -254,6 +254,15 @@ def find_running(connection: sqlite3.Connection, profile_id: str) -> TemporaryCh
     return TemporaryChange(*row) if row else None
 
 
+def find_last_ended(connection: sqlite3.Connection, profile_id: str) -> TemporaryChange | None:
+    """Read the temporary change of a profile that ended last, or None."""
+    row = connection.execute(
+        f"{_SELECT_TEMPORARY} WHERE profile_id=? AND ended IS NOT NULL ORDER BY version DESC LIMIT 1",
+        (profile_id,),
+    ).fetchone()
+    return TemporaryChange(*row) if row else None
+
+
 def running_body(connection: sqlite3.Connection, profile_id: str) -> dict[str, Any] | None:
     """Return the temporary change that runs for a profile as a JSON value, or None."""
     change = find_running(connection, profile_id)
