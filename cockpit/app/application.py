@@ -197,11 +197,10 @@ class CockpitApp(TerminalApp[int]):
         return self._main
 
     def on_mount(self) -> None:
-        is_loaded = self._early_keys is None
-        self.call_after_refresh(self._after_frame if is_loaded else self._after_starting_frame)
-
-    def _after_starting_frame(self) -> None:
-        self.run_in_background(self._load_rest())
+        if self._early_keys is None:
+            self.call_after_refresh(self._after_frame)
+        else:
+            self.call_after_refresh(lambda: self.run_in_background(self._load_rest()))
 
     async def _load_rest(self) -> None:
         """Load the program, and put the main screen with its state in the place of the first frame."""

@@ -265,7 +265,7 @@ def _guards_of_session(context: WaveContext) -> tuple[ActionGuard, ...]:
     return (TestsGuard(confined), *standard_guards(confined))
 
 
-class _Asked(Struct, frozen=True):
+class _ActionProposal(Struct, frozen=True):
     """A planned action as its proposal shows it."""
 
     action: OutboxAction
@@ -299,13 +299,15 @@ class _Asked(Struct, frozen=True):
         )
 
 
-def _describe(preview: ActionPreview, call: Mapping[str, Any], action: OutboxAction) -> _Asked:
+def _describe(
+    preview: ActionPreview, call: Mapping[str, Any], action: OutboxAction
+) -> _ActionProposal:
     body = {**preview.proposal_body(), "key": action.key, "changes": []}
     if action.key.endswith(CHANGING):
         body["arguments"] = dict(call["arguments"])  # they are not those of the wave's plan
     if (line := read_continued(call)) is not None:
         body["notes"] = [*preview.notes, f"Proposed again, after the context was read: {line.why}."]
-    return _Asked(action, preview, body)
+    return _ActionProposal(action, preview, body)
 
 
 def _find_policy(context: WaveContext, preview: ActionPreview) -> str | None:
@@ -324,16 +326,16 @@ async def _propose_and_await(
 ) -> DecidedProposal:
     """Propose the action as it is previewed, await the decision, and queue it when it is approved."""
     line = read_continued(call)
-    asked = _describe(preview, call, action)
-    proposal_id, body = asked.proposal_id, asked.body
+    first = _describe(preview, call, action)
+    proposal_id, body = first.proposal_id, first.body
     policy = _find_policy(context, preview)
-    alike = [] if policy else await _preview_alike(context, call, asked)
+    alike = [] if policy else await _preview_alike(context, call, first)
 
     def propose(tx: Tx) -> bool:
         """Propose; where a policy approves, queue the action in the same transaction, and return True."""
         before = _find_predecessor(tx, context, line, proposal_id)
         shown = {**body, "changes": list_changes(before, body)} if before else body
-        proposal = asked.propose(
+        proposal = first.propose(
             tx,
             context,
             shown if before else add_card(tx, context, proposal_id, preview, shown),
@@ -360,8 +362,8 @@ async def _propose_and_await(
 
 
 async def _preview_alike(
-    context: WaveContext, call: Mapping[str, Any], first: _Asked
-) -> list[_Asked]:
+    context: WaveContext, call: Mapping[str, Any], first: _ActionProposal
+) -> list[_ActionProposal]:
     """Preview the calls right behind one of low risk that are like it: the user may decide them together.
 
     Another tool, another risk, a refusal, or what an earlier one changes ends the row. Each is guarded and
@@ -380,7 +382,7 @@ async def _preview_alike(
     by_key = {action.key: action for action in actions}
     calls = list(plan.calls) if plan and not was_proposed else []
     keys = [each["key"] for each in calls]
-    alike: list[_Asked] = []
+    alike: list[_ActionProposal] = []
     touched = _touched_by(first.preview)
     for each in calls[keys.index(call["key"]) + 1 :] if call["key"] in keys else ():
         if each["name"] != call["name"] or each["error"] or each["key"] not in by_key:
