@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+
+ON_MIND = "You would like to discuss this first. What is on your mind?"
 
 
 class Answer(Struct, frozen=True):
@@ -16,14 +17,8 @@ class Answer(Struct, frozen=True):
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
-def asking(words: str, purpose: str, question: str, scope: list[str], escalation: str) -> Answer:
-    """Return an answer that requests context."""
-    arguments = {
-        "purpose": purpose,
-        "question": question,
-        "scope": scope,
-        "escalation": escalation,
-    }
+def asking(words: str, **arguments: Any) -> Answer:
+    """Return an answer that requests context: ``purpose``, ``question``, ``scope``, ``escalation``."""
     return Answer(words, (("request_context", arguments),))
 
 
@@ -32,6 +27,7 @@ def finishing(status: str, summary: str, words: str = "") -> Answer:
     return Answer(words or summary, (("finish", {"status": status, "summary": summary}),))
 
 
-def written(arguments: Mapping[str, Any]) -> str:
-    """Return arguments as the JSON text of a tool call."""
-    return json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+def shorten(text: str) -> str:
+    """Return a text as one line of at most 160 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= 160 else line[:159] + "…"

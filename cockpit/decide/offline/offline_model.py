@@ -6,16 +6,14 @@ when something needs a model.
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncGenerator, Iterator
+import json
+from collections.abc import AsyncGenerator
 
 from cockpit.decide.model import Done, ModelEvent, Prompt, TextDelta, ToolCall, Usage
-from cockpit.decide.offline.model_answer import Answer, written
+from cockpit.decide.offline.model_answer import Answer
 from cockpit.decide.offline.other_tasks import answer_task
 from cockpit.decide.offline.review_session import answer_review
 from cockpit.decide.offline.split_request import answer_plan
-
-_SENTENCE = re.compile(r".+?(?:[.!?]\s+|\n+|\Z)", re.DOTALL)
 
 
 class OfflineModel:
@@ -26,25 +24,19 @@ class OfflineModel:
         return "offline"
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[ModelEvent]:
-        """Words sentence by sentence, then the calls, then :class:`Done`. Costs nothing; never
-        raises."""
+        """Words line by line, then the calls, then :class:`Done`. Costs nothing; never raises."""
         answer = answer_of(prompt)
-        for sentence in sentences(answer.words):
-            yield TextDelta(sentence)
+        for line in answer.words.splitlines(keepends=True):
+            yield TextDelta(line)
         for place, (name, arguments) in enumerate(answer.calls, 1):
-            yield ToolCall(f"offline-{prompt.wave}-{place}", name, written(arguments))
+            written = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+            yield ToolCall(f"offline-{prompt.wave}-{place}", name, written)
         yield Done(Usage(cost_usd=0.0), "tool" if answer.calls else "end")
 
 
 def answer_of(prompt: Prompt) -> Answer:
     """What the rules say and do next. Whatever has a diff to look at is reviewed."""
-    reviewed = "range" in prompt.target or "pr" in prompt.target
     if prompt.task_type == "plan":
         return answer_plan(prompt)
-    return answer_review(prompt) if reviewed else answer_task(prompt)
-
-
-def sentences(text: str) -> Iterator[str]:
-    """``text`` in fragments that end with a sentence or a line; together they are ``text``."""
-    for match in _SENTENCE.finditer(text):
-        yield match[0]
+    has_diff = "range" in prompt.target or "pr" in prompt.target
+    return answer_review(prompt) if has_diff else answer_task(prompt)

@@ -8,217 +8,164 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from cockpit.decide.model import Prompt
-from cockpit.decide.offline.model_answer import Answer, asking, finishing
-from cockpit.decide.offline.rules.change_summary import size
-from cockpit.decide.offline.rules.draft_review import Review, Wishes, review
+from cockpit.decide.offline.model_answer import ON_MIND, Answer, asking, finishing, shorten
+from cockpit.decide.offline.rules.draft_review import Wishes, review, size
 from cockpit.decide.offline.rules.review_header import Frame, frame_of
-from cockpit.decide.offline.rules.reviewed_change import Change, change_of
+from cockpit.decide.offline.rules.reviewed_change import change_of
 from cockpit.decide.offline.rules.wanted_context import Item, reasons, wanted
 from cockpit.decide.offline.session_history import Step, messages_since, read_history, steps_calling
 from cockpit.decide.offline.understand_discussion import (
     CONTEXT_HELP,
-    OTHER_TASKS,
     REVIEW_HELP,
+    asks_why,
     narrow,
     wish,
-    wished,
 )
 
 FOLDER = ".cockpit/reviews"
 
-_FLAGS = {"approve": "--approve", "request changes": "--request-changes", "comment": "--comment"}
+_NO_MODEL = "I am rules, not a model, and do not follow."
+_OTHER_TASKS = (
+    "/new starts a session for another task, and /model chooses a model for more than reviews."
+)
 _OWN = re.compile(r"your own pull request", re.IGNORECASE)
-_EXISTS = re.compile(r"exists, and nothing of it is in your context")
-_OVERTAKEN = re.compile(r"changed (?:while it was written|on disk since it was shown)")
-_ON_MIND = "You would like to discuss this first. What is on your mind?"
+_TAKEN = {
+    "refused": re.compile(r"exists, and nothing of it is in your context"),
+    "failed_terminal": re.compile(r"changed (?:while it was written|on disk since it was shown)"),
+}
+_REQUEST_ENDED = {
+    "approved": "Thank you, that is what I needed.",
+    "fetched": "Thank you, that is what I needed.",
+    "narrowed": "I have what you granted; the review says what I did not see.",
+    "rejected": "I go by the diff alone, then.",
+    "expired": "My request got no answer; I go by the diff alone.",
+}
 
 
 def answer_review(prompt: Prompt) -> Answer:
     """Return the next step of a ``review_pr`` session."""
     steps = read_history(prompt)
-    change, frame = change_of(prompt.facts), frame_of(prompt.facts)
+    frame = frame_of(prompt.facts)
+    change = change_of(prompt.facts)
     if not change.files:
-        return finishing(
-            "blocked", "There is no diff in my context, so there is nothing that rules can review."
-        )
+        why = "There is no diff in my context, so there is nothing that rules can review."
+        return finishing("blocked", why)
     if steps and steps[-1].status == "said" and not steps[-1].replies:
-        return finishing("blocked", f"I asked, and got no answer: {_short(steps[-1].text)}")
-    actions = steps_calling(steps, "github", "write_file")
-    if actions:
-        return _after_action(prompt, change, frame, steps, actions)
-    requests = steps_calling(steps, "request_context")
-    if requests:
-        return _after_request(prompt, change, frame, steps, requests)
-    items = wanted(_at_first(prompt), prompt.target)
-    if not items:
-        return _propose(prompt, change, frame, Wishes(), "The diff says all that I can use.")
-    return _ask(frame, items, f"I have read the diff of {frame.subject} ({size(change)}).")
-
-
-def _at_first(prompt: Prompt) -> Change:
-    """The change as the first wave showed it: what the first request was made from."""
+        return finishing("blocked", f"I asked, and got no answer: {shorten(steps[-1].text)}")
+    if actions := steps_calling(steps, "github", "write_file"):
+        return _after_action(prompt, frame, steps, actions)
+    # What the first request was made from: the change as the first wave showed it.
     first = [
         fact
         for fact in prompt.facts
         if fact.source_type == "task" or (fact.source_type == "diff" and fact.ordinal <= 1)
     ]
-    return change_of(first)
+    items = wanted(change_of(first), prompt.target)
+    if requests := steps_calling(steps, "request_context"):
+        return _after_request(prompt, frame, steps, requests, items)
+    if not items:
+        return _propose(prompt, frame, Wishes(), "The diff says all that I can use.")
+    return _ask(frame, items, f"I have read the diff of {frame.subject} ({size(change)}).")
 
 
 def _ask(frame: Frame, items: Sequence[Item], lead: str) -> Answer:
-    count = "one thing" if len(items) == 1 else f"{len(items)} things"
-    sorts = {item.sort for item in items}
-    questions = [
-        words
-        for sort, words in (
-            ("diff", "what is in the part of the diff that was cut"),
-            ("callers", "whether anything outside of the diff still relies on what changed"),
-            ("code", "whether the changed code holds together with what is around it"),
-            ("tests", "which tests cover it"),
-        )
-        if sort in sorts
-    ]
-    about = f"“{frame.title}”" if frame.title else frame.subject
     return asking(
-        f"{lead} Before I judge it I would like to see {count}:\n\n{reasons(items)}",
-        purpose=f"Review {frame.subject}: {about}",
-        question=f"I want to know {', and '.join(questions)}.",
+        f"{lead} Before I judge it I would like to see:\n\n{reasons(items)}",
+        purpose=f"Review {frame.subject}: {frame.title}",
+        question="Does the change hold together with its surroundings, its callers and its tests?",
         scope=[item.scope for item in items],
-        escalation=(
-            "I will not ask for more. What stays unclear becomes a question in the review."
-        ),
+        escalation="I will not ask for more. What stays unclear becomes a question in the review.",
     )
 
 
 def _after_request(
-    prompt: Prompt, change: Change, frame: Frame, steps: Sequence[Step], requests: Sequence[Step]
+    prompt: Prompt,
+    frame: Frame,
+    steps: Sequence[Step],
+    requests: Sequence[Step],
+    items: Sequence[Item],
 ) -> Answer:
+    """Go on after a request: apply every message about it, from the first one on."""
     last = requests[-1]
-    if last.status == "discussed":
-        return _discussed_request(prompt, change, frame, steps, requests)
-    lead = {
-        "approved": "Thank you, that is what I needed.",
-        "fetched": "Thank you, that is what I needed.",
-        "narrowed": "I have what you granted; the review says what I did not see.",
-        "rejected": "I go by the diff alone, then.",
-        "expired": "My request got no answer; I go by the diff alone.",
-    }.get(last.status, "That could not be read; I go by what I have.")
-    return _propose(prompt, change, frame, Wishes(), lead)
-
-
-def _discussed_request(
-    prompt: Prompt, change: Change, frame: Frame, steps: Sequence[Step], requests: Sequence[Step]
-) -> Answer:
-    """Apply every message about the request, from the first one on."""
-    messages = messages_since(steps, requests[0])
-    if requests[-1].silent and not messages_since(steps, requests[-1]):
-        return Answer(_ON_MIND)
-    items, reply, understood, why = wanted(_at_first(prompt), prompt.target), "", False, False
-    for words in messages:
-        narrowed = narrow(items, words)
-        items, reply = narrowed.items, narrowed.answer or reply
-        understood, why = narrowed.understood, narrowed.why
-    quoted = f"You said “{_short(messages[-1])}”." if messages else ""
-    if why:
+    if last.status != "discussed":
+        lead = _REQUEST_ENDED.get(last.status, "That could not be read; I go by what I have.")
+        return _propose(prompt, frame, Wishes(), lead)
+    if not messages_since(steps, last):
+        return Answer(ON_MIND)
+    reply, message = "", ""
+    for message in messages_since(steps, requests[0]):
+        if not asks_why(message):
+            items, reply = narrow(items, message)
+    quoted = f"You said “{shorten(message)}”."
+    if asks_why(message):
         return Answer(
             f"{quoted} Each item has its reason:\n\n{reasons(items)}\n\nShall I leave one out?"
         )
-    if not understood:
-        return Answer(f"{quoted} I am rules, not a model, and do not follow. {CONTEXT_HELP}")
+    if not reply:
+        return Answer(f"{quoted} {_NO_MODEL} {CONTEXT_HELP}")
     if not items:
-        return _propose(prompt, change, frame, Wishes(), f"{quoted} {reply}")
+        return _propose(prompt, frame, Wishes(), f"{quoted} {reply}")
     return _ask(frame, items, f"{quoted} {reply}")
 
 
 def _after_action(
-    prompt: Prompt, change: Change, frame: Frame, steps: Sequence[Step], actions: Sequence[Step]
+    prompt: Prompt, frame: Frame, steps: Sequence[Step], actions: Sequence[Step]
 ) -> Answer:
+    """Go on after a proposal of the review: apply every wish, from the first one on."""
     last = actions[-1]
-    wishes, change_text, understood = _wishes(steps, actions)
-    messages = messages_since(steps, actions[0])
-    later = messages_since(steps, last)
-    if last.status == "confirmed" and not later:
-        return finishing("done", _done(prompt, last))
-    if last.status == "discussed" and last.silent and not later:
-        return Answer(_ON_MIND)
-    if later:
-        quoted = f"You said “{_short(messages[-1])}”."
-        if not understood:
-            return Answer(
-                f"{quoted} I am rules, not a model, and do not follow. {REVIEW_HELP} {OTHER_TASKS}"
-            )
-        return _propose(prompt, change, frame, wishes, f"{quoted} I {change_text}.", actions)
-    if last.status == "rejected":
-        return finishing("blocked", f"The review was not posted. {last.result}".strip())
+    wishes, reply, message = Wishes(), "", ""
+    for message in messages_since(steps, actions[0]):
+        wishes, reply = wish(wishes, message)
+    if messages_since(steps, last):
+        quoted = f"You said “{shorten(message)}”."
+        if not reply:
+            return Answer(f"{quoted} {_NO_MODEL} {REVIEW_HELP} {_OTHER_TASKS}")
+        return _propose(prompt, frame, wishes, f"{quoted} I {reply}.", actions)
+    if last.status == "discussed":
+        return Answer(ON_MIND)
+    if last.status == "confirmed":
+        posted = f"The review of PR #{prompt.target.get('pr')} is posted."
+        kept = f"The review is written to {last.arguments.get('path', FOLDER)}."
+        return finishing("done", posted if last.call == "github" else kept)
     if _is_taken(last):
         lead = "A review of that name is there already; I write beside it."
-        return _propose(prompt, change, frame, wishes, lead, actions)
+        return _propose(prompt, frame, wishes, lead, actions)
     if _OWN.search(last.result) and wishes.verdict != "comment":
         lead = "GitHub takes no verdict on one's own pull request, so I make it a comment."
-        own = wish(wishes, "comment")
-        return _propose(prompt, change, frame, own, lead, actions)
-    return finishing("blocked", f"The review did not go out ({last.status}): {_short(last.result)}")
-
-
-def _wishes(steps: Sequence[Step], actions: Sequence[Step]) -> tuple[Wishes, str, bool]:
-    """Return all wishes so far, what the last message changed, and whether it was understood."""
-    wishes, change_text, understood = Wishes(), "", False
-    for words in messages_since(steps, actions[0]):
-        after = wish(wishes, words)
-        change_text, understood = wished(wishes, after), after != wishes
-        wishes = after
-    return wishes, change_text, understood
+        return _propose(prompt, frame, wish(wishes, "comment")[0], lead, actions)
+    why = f"The review did not go out ({last.status}): {shorten(last.result)}"
+    return finishing("blocked", why)
 
 
 def _propose(
-    prompt: Prompt,
-    change: Change,
-    frame: Frame,
-    wishes: Wishes,
-    lead: str,
-    before: Sequence[Step] = (),
+    prompt: Prompt, frame: Frame, wishes: Wishes, lead: str, before: Sequence[Step] = ()
 ) -> Answer:
-    drafted = review(change, frame, wishes)
-    counts = ", ".join(
-        f"{count} {word}{'' if count == 1 else 's'}"
-        for count, word in (
-            (drafted.blocking, "thing that blocks"),
-            (drafted.questions, "question"),
-            (drafted.nits, "nit"),
-        )
-        if count
-    ).replace("thing that blockss", "things that block")
-    words = f"{lead} My verdict by offline rules: {drafted.verdict} ({counts or 'no remarks'})."
-    if "pr" in prompt.target:
-        words += " Here is the review as it would be posted."
-        return Answer(words, (("github", {"command": _command(prompt.target, drafted)}),))
-    path = _path(prompt.target, before)
+    target = prompt.target
+    drafted = review(change_of(prompt.facts), frame, wishes)
+    words = f"{lead} My verdict by offline rules: {drafted.verdict} ({drafted.counts})."
+    if "pr" in target:
+        argv = ["gh", "pr", "review", str(target["pr"])]
+        argv += ["--repo", str(target["repo"])] if target.get("repo") else []
+        argv += [f"--{drafted.verdict.replace(' ', '-')}", "--body", drafted.text]
+        return Answer(words, (("github", {"command": shlex.join(argv)}),))
+    # A file of its own: one that is there already, and was not written here, is not replaced.
+    taken = sum(map(_is_taken, before))
+    path = (
+        f"{FOLDER}/{slug(str(target.get('range', 'change')))}{f'-{taken + 1}' if taken else ''}.md"
+    )
+    base, tip = target.get("base"), target.get("tip")
+    ids = f"From `{base}` to `{tip}`.\n\n" if base and tip else ""
+    text = f"# Review of {frame.subject}\n\n{ids}{drafted.text}"
     words += f" I would keep it as `{path}`."
-    text = f"# Review of {frame.subject}\n\n{_ids(prompt.target)}{drafted.text}"
     return Answer(words, (("write_file", {"path": path, "content": text}),))
-
-
-def _command(target: Mapping[str, Any], drafted: Review) -> str:
-    words = ["gh", "pr", "review", str(target["pr"])]
-    if target.get("repo"):
-        words += ["--repo", str(target["repo"])]
-    return shlex.join([*words, _FLAGS[drafted.verdict], "--body", drafted.text])
-
-
-def _path(target: Mapping[str, Any], before: Sequence[Step]) -> str:
-    """A file of its own: one that is there already, and was not written here, is not replaced."""
-    name = slug(str(target.get("range", "change")))
-    taken = sum(1 for step in before if _is_taken(step))
-    return f"{FOLDER}/{name}{f'-{taken + 1}' if taken else ''}.md"
 
 
 def _is_taken(step: Step) -> bool:
     """Whether somebody else's file has the name: it was there, or came before this one was written."""
-    words = {"refused": _EXISTS, "failed_terminal": _OVERTAKEN}.get(step.status)
+    words = _TAKEN.get(step.status)
     return step.call == "write_file" and words is not None and bool(words.search(step.result))
 
 
@@ -226,20 +173,3 @@ def slug(spelled: str) -> str:
     """A range as a file name: letters, digits, dots, ``-`` and ``_`` only, and no hidden file."""
     name = re.sub(r"[^\w.-]+", "-", spelled, flags=re.ASCII).strip("-")
     return re.sub(r"\A\.+", "HEAD..", name)[:80] or "change"
-
-
-def _ids(target: Mapping[str, Any]) -> str:
-    base, tip = target.get("base"), target.get("tip")
-    return f"From `{base}` to `{tip}`.\n\n" if base and tip else ""
-
-
-def _done(prompt: Prompt, last: Step) -> str:
-    if last.call == "github":
-        verdict = next((word for word, flag in _FLAGS.items() if flag in str(last.arguments)), "")
-        return f"The review of PR #{prompt.target.get('pr')} is posted ({verdict})."
-    return f"The review is written to {last.arguments.get('path', FOLDER)}."
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 160 else line[:159] + "…"

@@ -27,56 +27,44 @@ class Step(Struct, frozen=True):
     answer; ``status`` is how it ended.
     """
 
-    wave: int
-    place: int
+    place: tuple[int, int]
     call: str
     arguments: Mapping[str, Any]
     status: str
     result: str
     text: str
-    replies: tuple[str, ...] = ()
-
-    @property
-    def silent(self) -> bool:
-        """True when the user wants to discuss it and has not sent a message yet."""
-        return self.status == "discussed" and not self.replies
+    replies: tuple[str, ...]
 
 
-def read_history(prompt: Prompt) -> tuple[Step, ...]:
+def read_history(prompt: Prompt) -> list[Step]:
     """Return every step so far, in order, each with the user's replies."""
-    bare = sorted(
-        (step for fact in prompt.facts if (step := _step(fact))), key=lambda s: (s.wave, s.place)
-    )
-    messages = sorted(
+    facts = sorted((fact for fact in prompt.facts if fact.source_type == "exchange"), key=_place)
+    said = sorted(
         (fact.ordinal, fact.source_ref, fact.text)
         for fact in prompt.facts
         if fact.source_type == "person"
     )
-    steps: list[Step] = []
-    for at, step in enumerate(bare):
-        until = bare[at + 1].wave if at + 1 < len(bare) else None
-        answers = [
-            words
-            for ordinal, _, words in messages
-            if ordinal > step.wave and (until is None or ordinal <= until)
-        ]
-        match = _USER_SAID.search(step.result) if step.status == "discussed" else None
-        if match is not None:
-            words = match["words"].removesuffix(_TAIL).strip()
-            answers = [words, *(other for other in answers if other.strip() != words)]
+    ends = [*(_place(fact)[0] for fact in facts[1:]), prompt.wave + 1]
+    steps = []
+    for fact, until in zip(facts, ends, strict=bool(facts)):
+        wave, _ = _place(fact)
+        replies = [words.strip() for ordinal, _, words in said if wave < ordinal <= until]
+        how = fact.provenance
+        result, arguments = str(how.get("result", "")), how.get("arguments")
+        if how.get("status") == "discussed" and (match := _USER_SAID.search(result)):
+            replies.insert(0, match["words"].removesuffix(_TAIL).strip())
         steps.append(
             Step(
-                step.wave,
-                step.place,
-                step.call,
-                step.arguments,
-                step.status,
-                step.result,
-                step.text,
-                tuple(word for word in answers if word.strip()),
+                _place(fact),
+                str(how.get("call", "")),
+                arguments if isinstance(arguments, Mapping) else {},
+                str(how.get("status", "")),
+                result,
+                str(how.get("text", "")),
+                tuple(dict.fromkeys(filter(None, replies))),
             )
         )
-    return tuple(steps)
+    return steps
 
 
 def steps_calling(steps: Sequence[Step], *names: str) -> list[Step]:
@@ -86,23 +74,10 @@ def steps_calling(steps: Sequence[Step], *names: str) -> list[Step]:
 
 def messages_since(steps: Sequence[Step], step: Step) -> list[str]:
     """Return the user's messages from ``step`` on, each once."""
-    start = (step.wave, step.place)
-    later = [other for other in steps if (other.wave, other.place) >= start]
+    later = [other for other in steps if other.place >= step.place]
     return list(dict.fromkeys(message for other in later for message in other.replies))
 
 
-def _step(fact: PacketFact) -> Step | None:
-    if fact.source_type != "exchange":
-        return None
-    provenance = fact.provenance
-    place = _PLACE.match(fact.source_ref)
-    arguments = provenance.get("arguments")
-    return Step(
-        wave=int(place[1]) if place else fact.ordinal,
-        place=int(place[2]) if place else 0,
-        call=str(provenance.get("call", "")),
-        arguments=arguments if isinstance(arguments, Mapping) else {},
-        status=str(provenance.get("status", "")),
-        result=str(provenance.get("result", "")),
-        text=str(provenance.get("text", "")),
-    )
+def _place(fact: PacketFact) -> tuple[int, int]:
+    match = _PLACE.match(fact.source_ref)
+    return (int(match[1]), int(match[2])) if match else (fact.ordinal, 0)

@@ -17,9 +17,9 @@ MOST_PARTS = 20
 _TITLE = 160
 _LONGEST_EXTRAS = 400
 _LISTED = re.compile(r"^[^\S\n]*+(?:[-*+]|\d++[.)])\s++(?P<words>\S.*)$", re.MULTILINE)
+_EXTRA = r"(?:the\s+|its\s+)?(?:(?:unit\s+)?tests?|docs?|documentation)"
 _WITH = re.compile(
-    r"[\s,]+(?:with|plus|and|including)\s+(?:the\s+|its\s+)?(?P<extras>(?:(?:unit\s+)?tests?|docs?|documentation)"
-    r"(?:\s*(?:,|and|&|plus)\s*(?:the\s+|its\s+)?(?:(?:unit\s+)?tests?|docs?|documentation))*)[.!]?\s*\Z",
+    rf"[\s,]+(?:with|plus|and|including)\s+(?P<extras>{_EXTRA}(?:\s*(?:,|and|&|plus)\s*{_EXTRA})*)[.!]?\s*\Z",
     re.IGNORECASE,
 )
 _VERBS = (
@@ -30,58 +30,47 @@ _NEXT = re.compile(
     rf"\s*(?:;|\.\s|,?\s+(?:and\s+)?then\s+|,\s*(?:and\s+)?|\s+and\s+)(?=(?:{_VERBS})\b)",
     re.IGNORECASE,
 )
-_TYPES = (
-    (re.compile(r"\b(?:fix|repair|bug|crash)", re.IGNORECASE), "bug"),
-    (re.compile(r"\b(?:refactor|rename|move|clean)", re.IGNORECASE), "refactor"),
-    (
-        re.compile(
-            r"^\s*(?:test|write (?:a |the )?tests?|add (?:a |the )?tests?)\b", re.IGNORECASE
-        ),
-        "test",
-    ),
-    (
-        re.compile(r"^\s*(?:document|write (?:the )?docs?|update the docs?)\b", re.IGNORECASE),
-        "docs",
-    ),
-    (re.compile(r"\b(?:upgrade|bump|update dependenc)", re.IGNORECASE), "chore"),
-)
+_TYPES = {
+    "bug": r"\b(?:fix|repair|bug|crash)",
+    "refactor": r"\b(?:refactor|rename|move|clean)",
+    "test": r"^(?:test|(?:write|add) (?:a |the )?tests?)\b",
+    "docs": r"^(?:document|(?:write|update) (?:the )?docs?)\b",
+    "chore": r"\b(?:upgrade|bump|update dependenc)",
+}
+_CHECKS = {
+    "test": "The tests fail without the change and pass with it.",
+    "docs": "What people read about it is true.",
+}
 
 
 def answer_plan(prompt: Prompt) -> Answer:
     """Return the plan of a request that lists its parts; else say that planning needs a model."""
     steps = read_history(prompt)
-    words = user_request(prompt)
     if steps_calling(steps, "propose_plan") and messages_since(steps, steps[0]):
-        summary = "The offline rules cannot change a plan as you say; edit it, or let a model plan."
-        return finishing("blocked", f"{summary} {NEEDS_MODEL}")
-    tasks = split_request(words)
+        why = "The offline rules cannot change a plan as you say; edit it, or let a model plan."
+        return finishing("blocked", f"{why} {NEEDS_MODEL}")
+    tasks = split_request(user_request(prompt))
     if len(tasks) < 2:
+        why = "Your request does not list its parts, so rules cannot split it; planning it needs a model."
         return finishing(
-            "blocked",
-            "Planning this needs a model: your request does not list its parts, so rules cannot split it."
-            f" {NEEDS_MODEL} Or write the tasks as a list: `cockpit plan FILE`.",
+            "blocked", f"{why} {NEEDS_MODEL} Or write the tasks as a list: `cockpit plan FILE`."
         )
-    notes = (
-        "Offline rules split your own words at their lists and commas; they have not looked at the project."
-        " A model would find the files, the order and better checks."
-    )
+    notes = "Offline rules split your own words at their lists and commas; they did not look at the project."
     text = f"I am rules, not a model. Your request lists {len(tasks)} parts, and I propose one task for each."
     return Answer(text, (("propose_plan", {"tasks": tasks, "notes": notes}),))
 
 
 def split_request(words: str) -> list[dict[str, Any]]:
     """Return the tasks that a request lists: items of a list, or clauses, and the tests and docs named."""
-    listed = [match["words"] for match in _LISTED.finditer(words)]
-    parts = listed if len(listed) > 1 else None
+    parts = [match["words"] for match in _LISTED.finditer(words)]
     extras = ""
-    if parts is None:
+    if len(parts) < 2:
         plain = " ".join(words.split())
-        match = _WITH.search(plain, max(0, len(plain) - _LONGEST_EXTRAS))
-        if match is not None:
+        if match := _WITH.search(plain, max(0, len(plain) - _LONGEST_EXTRAS)):
             extras, plain = match["extras"].casefold(), plain[: match.start()]
         parts = _NEXT.split(plain)
-    titles = list(dict.fromkeys(_clean(part) for part in parts if _clean(part)))[:MOST_PARTS]
-    tasks = [_task(title) for title in titles]
+    titles = list(dict.fromkeys(filter(None, map(_clean, parts))))[:MOST_PARTS]
+    tasks = [_task(title, _guess_type(title), []) for title in titles]
     numbers = [str(place) for place in range(1, len(tasks) + 1)]
     subject = titles[0] if len(titles) == 1 else "all of it"
     if "test" in extras:
@@ -91,13 +80,14 @@ def split_request(words: str) -> list[dict[str, Any]]:
     return tasks
 
 
-def _task(title: str, kind: str = "", after: list[str] | None = None) -> dict[str, Any]:
-    kind = kind or next((name for pattern, name in _TYPES if pattern.search(title)), "feature")
-    check = {
-        "test": "The tests fail without the change and pass with it.",
-        "docs": "What people read about it is true.",
-    }.get(kind, "It does what its title says, and a test shows it.")
-    return {"title": title, "task_type": kind, "acceptance": [check], "after": after or []}
+def _task(title: str, kind: str, after: list[str]) -> dict[str, Any]:
+    check = _CHECKS.get(kind, "It does what its title says, and a test shows it.")
+    return {"title": title, "task_type": kind, "acceptance": [check], "after": after}
+
+
+def _guess_type(title: str) -> str:
+    found = (kind for kind, asked in _TYPES.items() if re.search(asked, title, re.IGNORECASE))
+    return next(found, "feature")
 
 
 def _clean(part: str) -> str:

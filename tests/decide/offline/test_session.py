@@ -156,10 +156,7 @@ async def test_a_pull_request_is_reviewed_with_one_gh_command(pull: Repo) -> Non
     assert "--comment" in shlex.split(own.arguments["command"])
     play.settle(own, "confirmed", "posted")
     end = await play.say()
-    assert end.arguments == {
-        "status": "done",
-        "summary": "The review of PR #24 is posted (comment).",
-    }
+    assert end.arguments == {"status": "done", "summary": "The review of PR #24 is posted."}
 
 
 async def test_a_body_that_poses_as_a_diff_is_not_reviewed(pull: Repo, tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from inspect import Parameter, Signature
 
 from msgspec import Struct
 
 from cockpit.decide.offline.rules.code_and_comments import FunctionNode, is_python
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Hunk, Line
+from cockpit.decide.offline.rules.review_finding import quote_names
 
 _PYTHON = re.compile(
     r"(?P<indent>\s*)(?:(?:async\s+)?(?P<def>def)\s+|class\s+)(?P<name>[^\W\d]\w*)|"
@@ -29,6 +31,14 @@ _EXPORTED = (
         re.compile(r"\s*pub\s+(?:async\s+)?(?:fn|struct|enum|trait|const|type)\s+(?P<name>\w+)"),
     ),
 )
+_LONGEST_HEADING = 200
+"""Git cuts them at 80 bytes."""
+_HEADING = re.compile(
+    r"(?:(?:export|default|async|pub|static|public|private|protected|abstract|final)\s+)*"
+    r"(?:def|class|func|fn|function|struct|interface)\s+(?:\([^)]*\)\s*)?(\w+)"
+)
+_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 class Definition(Struct, frozen=True):
@@ -48,86 +58,98 @@ class Definition(Struct, frozen=True):
         return not self.name.startswith("_")
 
 
-class Signature(Struct, frozen=True):
-    """The parameters of a Python function, without ``self`` or ``cls``.
-
-    ``placed`` are those that a call may fill by position, in order; ``required`` those without a
-    default; ``named`` may be given by name. ``more`` and ``any_name``: it takes ``*args``, ``**kw``.
-    """
-
-    placed: tuple[str, ...]
-    required: frozenset[str]
-    named: frozenset[str]
-    more: bool
-    any_name: bool
-
-    def takes(self, call: ast.Call) -> bool:
-        """True unless this call certainly does not fit."""
-        if any(isinstance(argument, ast.Starred) for argument in call.args):
-            return True
-        names = [keyword.arg for keyword in call.keywords]
-        if None in names:
-            return True
-        filled = set(self.placed[: len(call.args)])
-        if len(call.args) > len(self.placed) and not self.more:
-            return False
-        if not self.any_name and not set(names) <= self.named:
-            return False
-        return not filled & set(names) and self.required <= filled | set(names)
+def defined(file: FileDiff, signs: str) -> Iterator[Definition]:
+    """Definitions on the lines of a file that carry one of ``signs`` (``+``, ``-``, blank)."""
+    for sign in signs:
+        for hunk in file.hunks:
+            for at, line in enumerate(hunk.lines):
+                if line.sign == sign and (definition := _definition(file, hunk, at, line)):
+                    yield definition
 
 
-def defined(file: FileDiff, sign: str) -> Iterator[Definition]:
-    """Definitions on the lines of ``one`` that carry ``sign`` (``+``, ``-`` or blank)."""
+def touched(file: FileDiff) -> list[str]:
+    """Functions and classes that hold changed lines and were there before, by headings and indentation."""
+    fresh = {new.name for new in defined(file, "+")} - {old.name for old in defined(file, "-")}
+    names: dict[str, None] = {}
     for hunk in file.hunks:
-        for at, line in enumerate(hunk.lines):
-            if line.sign == sign and (definition := _definition(file, hunk, at, line)):
-                yield definition
+        heading = _HEADING.search(hunk.heading[:_LONGEST_HEADING])
+        name, depth = (heading[1], 0) if heading else ("", 0)
+        for line in hunk.lines:
+            text = line.text.lstrip()
+            indent = len(line.text) - len(text)
+            if match := _HEADING.match(text):
+                name, depth = match[1], indent
+            if line.sign != " " and text and (match or indent > depth) and name not in fresh:
+                names[name] = None
+    return [name for name in names if name]
 
 
 def signature(text: str) -> Signature | None:
-    """What a Python ``def`` takes, or None when its text is not all there."""
+    """The parameters of a Python ``def`` without ``self``, or None when its text is not all there."""
     try:
         node = ast.parse(f"{text.strip()} pass").body[0]
     except (SyntaxError, ValueError, IndexError, RecursionError):
         return None
     if not isinstance(node, FunctionNode):
         return None
-    arguments = node.args
-    placed = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-    optional = set(placed[len(placed) - len(arguments.defaults) :] if arguments.defaults else [])
-    required = [name for name in placed if name not in optional]
-    if placed[:1] in (["self"], ["cls"]):
-        placed, required = placed[1:], required[1:]
-    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if default is None:
-            required.append(argument.arg)
-    only_placed = {argument.arg for argument in arguments.posonlyargs}
-    named = ({*placed} - only_placed) | {argument.arg for argument in arguments.kwonlyargs}
-    return Signature(
-        placed=tuple(placed),
-        required=frozenset(required),
-        named=frozenset(named),
-        more=arguments.vararg is not None,
-        any_name=arguments.kwarg is not None,
-    )
+    given = node.args
+    placed = [*given.posonlyargs, *given.args]
+    needed = len(placed) - len(given.defaults)
+    found = [
+        Parameter(each.arg, _BY_PLACE[at >= len(given.posonlyargs)], default=_default(at >= needed))
+        for at, each in enumerate(placed)
+    ]
+    found = found[1:] if found and found[0].name in ("self", "cls") else found
+    if given.vararg:
+        found.append(Parameter(given.vararg.arg, Parameter.VAR_POSITIONAL))
+    found += [
+        Parameter(each.arg, Parameter.KEYWORD_ONLY, default=_default(default is not None))
+        for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
+    if given.kwarg:
+        found.append(Parameter(given.kwarg.arg, Parameter.VAR_KEYWORD))
+    return Signature(found)
+
+
+def takes(signature: Signature, call: ast.Call) -> bool:
+    """True unless this call certainly does not fit."""
+    names = [keyword.arg for keyword in call.keywords]
+    if None in names or any(isinstance(each, ast.Starred) for each in call.args):
+        return True
+    try:
+        signature.bind(*call.args, **{str(name): None for name in names})
+    except TypeError:
+        return False
+    return True
 
 
 def narrower(old: Signature, new: Signature) -> str:
     """In words, how ``new`` refuses calls that ``old`` took; '' when it takes them all."""
-    gone = sorted(old.named - new.named) if not new.any_name else []
-    needed = sorted(new.required - old.required)
+    kinds = {each.kind for each in new.parameters.values()}
+    gone = sorted(set(_names(old, _BY_NAME)) - set(_names(new, _BY_NAME)))
+    needed = sorted(_required(new) - _required(old))
     parts = []
-    if gone:
-        parts.append(f"no longer takes {_quoted(gone)}")
+    if gone and Parameter.VAR_KEYWORD not in kinds:
+        parts.append(f"no longer takes {quote_names(gone)}")
     if needed:
-        parts.append(f"now needs {_quoted(needed)}")
-    if not parts and not new.more and new.placed[: len(old.placed)] != old.placed:
+        parts.append(f"now needs {quote_names(needed)}")
+    before, after = _names(old, _BY_PLACE), _names(new, _BY_PLACE)
+    if not parts and Parameter.VAR_POSITIONAL not in kinds and after[: len(before)] != before:
         parts.append("takes its arguments in another order")
     return " and ".join(parts)
 
 
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _default(given: bool) -> object:
+    return None if given else Parameter.empty
+
+
+def _names(signature: Signature, kinds: tuple[object, ...]) -> list[str]:
+    return [each.name for each in signature.parameters.values() if each.kind in kinds]
+
+
+def _required(signature: Signature) -> set[str]:
+    names = {*_names(signature, _BY_PLACE), *_names(signature, _BY_NAME)}
+    return {name for name in names if signature.parameters[name].default is Parameter.empty}
 
 
 def _definition(file: FileDiff, hunk: Hunk, at: int, line: Line) -> Definition | None:
@@ -140,10 +162,9 @@ def _definition(file: FileDiff, hunk: Hunk, at: int, line: Line) -> Definition |
     match = _PYTHON.match(line.text)
     if match is None:
         return None
-    if match["constant"]:
-        return Definition(file.path, line.number, near, match["constant"])
     text = _whole_def(hunk, at, line.sign) if match["def"] else ""
-    return Definition(file.path, line.number, near, match["name"], bool(match["indent"]), text)
+    name = match["name"] or match["constant"]
+    return Definition(file.path, line.number, near, name, bool(match["indent"]), text)
 
 
 def _whole_def(hunk: Hunk, at: int, sign: str) -> str:

@@ -32,17 +32,13 @@ def split_line(path: str, text: str) -> tuple[str, str]:
     """A line as (code without the insides of strings, comment). Good for one line at a time."""
     bare = _empty_strings(text)
     suffix = PurePosixPath(path).suffix.lower()
-    if suffix in _HASH:
-        mark = "#"
-    elif suffix in _DASHES:
-        mark = "--"
-    else:
-        mark = "//"
+    mark = "#" if suffix in _HASH else "--" if suffix in _DASHES else "//"
+    if mark == "//":
         if bare.lstrip().startswith(("*", "/*", "<!--")):
             return "", bare
         bare = bare.replace("/*", "//", 1)
-    code, separator, comment = bare.partition(mark)
-    return code, comment if separator else ""
+    code, _, comment = bare.partition(mark)
+    return code, comment
 
 
 def _empty_strings(text: str) -> str:
@@ -77,63 +73,41 @@ def parse(text: str) -> ast.Module | SyntaxError | None:
             return None
 
 
-def tree(change: Change, path: str) -> ast.Module | None:
-    """The syntax tree of ``path`` as the change leaves it, where all of it is known."""
-    if not is_python(path) or path not in change.whole:
-        return None
-    parsed = parse(change.whole[path])
-    return parsed if isinstance(parsed, ast.Module) else None
-
-
-def functions(module: ast.Module) -> Iterator[FunctionNode]:
-    for node in ast.walk(module):
-        if isinstance(node, FunctionNode):
-            yield node
-
-
-def binds(text: str, name: str) -> bool:
-    """True when a Python file gives ``name`` a meaning beside its definition: a variable, a
-    parameter, an import."""
-    module = parse(text)
-    for node in ast.walk(module) if isinstance(module, ast.Module) else ():
-        match node:
-            case ast.Name(id=found, ctx=ast.Store() | ast.Del()) if found == name:
-                return True
-            case ast.arg(arg=found) if found == name:
-                return True
-            case ast.alias() if name in (node.asname, node.name):
-                return True
-    return False
+def functions(change: Change, path: str) -> list[FunctionNode]:
+    """Every function of a Python file as the change leaves it; none where not all of it is known."""
+    parsed = parse(change.whole[path]) if is_python(path) and path in change.whole else None
+    nodes = ast.walk(parsed) if isinstance(parsed, ast.Module) else ()
+    return [node for node in nodes if isinstance(node, FunctionNode)]
 
 
 def quoted(change: Change, path: str) -> frozenset[int]:
     """Lines of ``path`` that lie inside a string over several lines, where that is known."""
-    whole = change.whole.get(path) if is_python(path) else None
-    return _quoted(whole) if whole is not None else frozenset()
+    return (
+        _find_quoted(change.whole[path])
+        if path in change.whole and is_python(path)
+        else frozenset()
+    )
 
 
 @functools.lru_cache(maxsize=64)
-def _quoted(text: str) -> frozenset[int]:
+def _find_quoted(text: str) -> frozenset[int]:
     module = parse(text)
-    line_numbers: set[int] = set()
+    numbers: set[int] = set()
     for node in ast.walk(module) if isinstance(module, ast.Module) else ():
-        if not isinstance(node, ast.Constant | ast.JoinedStr):
-            continue
-        is_text = isinstance(node, ast.JoinedStr) or isinstance(node.value, str | bytes)
-        if is_text and node.end_lineno != node.lineno:
-            line_numbers.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return frozenset(line_numbers)
+        if isinstance(node, ast.JoinedStr) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+        ):
+            last = node.end_lineno or node.lineno
+            numbers.update(range(node.lineno, last + 1) if last > node.lineno else ())
+    return frozenset(numbers)
 
 
 def added_code(change: Change) -> Iterator[tuple[str, int, str]]:
     """Added code, line by line, as (path, line, code); strings, comments and docstrings are out."""
-    for file in change.files:
-        inside = quoted(change, file.path)
-        for line in file.added:
-            if line.number not in inside:
-                text = line.text.removesuffix("␍")
-                code, _ = split_line(file.path, text)
-                # Python has no backquotes: such a line is prose of a docstring seen in part.
-                prose = is_python(file.path) and "``" in text
-                if code.strip() and not prose:
-                    yield file.path, line.number, code.rstrip()
+    for file, line in change.added():
+        text = line.text.removesuffix("␍")
+        code, _ = split_line(file.path, text)
+        # Python has no backquotes: such a line is prose of a docstring seen in part.
+        prose = is_python(file.path) and "``" in text
+        if code.strip() and not prose and line.number not in quoted(change, file.path):
+            yield file.path, line.number, code.rstrip()

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from cockpit.decide.offline.rules import change_summary
+from cockpit.core.text import pluralize
+from cockpit.decide.offline.rules.all_findings import findings
+from cockpit.decide.offline.rules.changed_definitions import defined, touched
+from cockpit.decide.offline.rules.parse_diff import FileDiff
 from cockpit.decide.offline.rules.public_name_rules import changed_signatures, removed_names
-from cockpit.decide.offline.rules.review_finding import Finding
+from cockpit.decide.offline.rules.review_finding import Finding, quote_names
 from cockpit.decide.offline.rules.review_header import Frame, quiet
-from cockpit.decide.offline.rules.reviewed_change import Change, is_source
-from cockpit.decide.offline.rules.rule_table import findings
-from cockpit.decide.offline.rules.strengths import strengths
+from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source
+from cockpit.decide.offline.rules.test_rules import tests_on
 
 Verdict = Literal["approve", "request changes", "comment"]
 
 MOST = 12
 """Remarks of one section; the rest are counted."""
-
-HONEST = (
-    "These are cockpit's offline rules, not a model: they read the diff and syntax trees. They "
-    "cannot judge intent, design, performance, concurrency, or whether the tests prove what they "
-    "should."
+SMALL = 200
+"""Changed lines up to which a change can be read in one sitting."""
+_FILES = 6
+_LEFT_OUT = "Left out at the reviewer's wish."
+_HONEST = (
+    "These are cockpit's offline rules, not a model: they read the diff and syntax trees. They cannot judge"
+    " intent, design, performance, concurrency, or whether the tests prove what they should."
 )
+_WHY = {
+    "approve": "No rule found anything that speaks against merging.",
+    "comment": "Nothing that was seen blocks.",
+    "request changes": "This must change before a merge:",
+}
 
 
 class Wishes(Struct, frozen=True):
@@ -34,161 +43,140 @@ class Wishes(Struct, frozen=True):
     verdict: Verdict | None = None
     nits: bool = True
     questions: bool = True
-    softer: bool = False
-    shorter: bool = False
     without: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 class Review(Struct, frozen=True):
-    """A review ready to be proposed: Markdown, its verdict, and how many remarks of each grade."""
+    """A review ready to be proposed: Markdown, its verdict, and how many remarks it has, in words."""
 
     verdict: Verdict
     text: str
-    blocking: int
-    questions: int
-    nits: int
+    counts: str
 
 
 def review(change: Change, frame: Frame, wishes: Wishes) -> Review:
     """Write the review of ``change``. Pure: the same input gives the same words."""
-    remarks = [finding for finding in findings(change) if not _unwanted(finding, wishes)]
-    blocking = [finding for finding in remarks if finding.grade == "blocking"]
-    questions = [finding for finding in remarks if finding.grade == "question" and wishes.questions]
-    nits = [finding for finding in remarks if finding.grade == "nit" and wishes.nits]
-    verdict = wishes.verdict or _verdict(change, blocking, questions)
-    sections = (
-        ("Verdict", _verdict_lines(change, verdict, blocking, questions, wishes)),
-        ("Understanding", _understanding(change, frame, wishes)),
-        ("What we like", _bullets(strengths(change), 1 if wishes.shorter else MOST)),
-        ("Questions", [*_bullets(questions, 3 if wishes.shorter else MOST), *_notes(wishes)]),
-        ("Nits", _bullets(nits, 3 if wishes.shorter else MOST)),
-    )
-    text = "\n\n".join(
-        f"## {title}\n\n" + ("\n".join(lines) if lines else _nothing(title, wishes))
-        for title, lines in sections
-    )
-    return Review(verdict, text + "\n", len(blocking), len(questions), len(nits))
-
-
-def _verdict(change: Change, blocking: Sequence[Finding], questions: Sequence[Finding]) -> Verdict:
-    if blocking:
-        return "request changes"
+    remarks = [each for each in findings(change) if not _is_unwanted(each, wishes)]
+    blocking = [each for each in remarks if each.grade == "blocking"]
+    questions = [each for each in remarks if each.grade == "question" and wishes.questions]
+    nits = [each for each in remarks if each.grade == "nit" and wishes.nits]
     # Text that was not read is never approved.
-    return "comment" if questions or not change.is_seen else "approve"
+    own: Verdict = "approve" if change.is_seen and not questions else "comment"
+    own = "request changes" if blocking else own
+    verdict = wishes.verdict or own
+    why = f".** {_WHY[own]}" if verdict == own else "**, at the reviewer's wish."
+    sections = {
+        "Verdict": [
+            f"**{verdict.capitalize()}{why}",
+            *(["", *_bullets(blocking)] if blocking else []),
+            "",
+            " ".join([_HONEST, *_unseen(change)]),
+        ],
+        "Understanding": _understanding(change, frame),
+        "What we like": _bullets(list(_strengths(change))),
+        "Questions": [
+            *(_bullets(questions) if wishes.questions else [_LEFT_OUT]),
+            *(f"- {quiet(note)}" for note in wishes.notes),
+        ],
+        "Nits": _bullets(nits) if wishes.nits else [_LEFT_OUT],
+    }
+    text = "\n\n".join(
+        f"## {title}\n\n" + "\n".join(lines or ["None."]) for title, lines in sections.items()
+    )
+    counted = ((blocking, "blocker"), (questions, "question"), (nits, "nit"))
+    counts = ", ".join(pluralize(len(each), noun) for each, noun in counted if each)
+    return Review(verdict, text + "\n", counts or "no remarks")
 
 
-def _verdict_lines(
-    change: Change,
-    verdict: Verdict,
-    blocking: Sequence[Finding],
-    questions: Sequence[Finding],
-    wishes: Wishes,
-) -> list[str]:
-    count = len(blocking)
-    things = "one thing" if count == 1 else f"{count} things"
-    question_count = "one question" if len(questions) == 1 else f"{len(questions)} questions"
-    match verdict:
-        case "request changes" if blocking and wishes.softer:
-            why = f"**Request changes.** Good work overall; {things} would need another look first:"
-        case "request changes" if blocking:
-            why = f"**Request changes.** {things.capitalize()} must change before this is merged:"
-        case "request changes":
-            why = (
-                "**Request changes**, at the reviewer's wish; the rules found nothing that blocks."
-            )
-        case "approve" if blocking:
-            why = (
-                f"**Approve**, at the reviewer's wish. The rules would have held back for {things}:"
-            )
-        case "approve" if not change.is_seen:
-            why = "**Approve**, at the reviewer's wish; not all of the change was seen."
-        case "approve":
-            why = "**Approve.** No rule found anything that speaks against merging."
-        case _ if blocking:
-            why = f"**Comment**, at the reviewer's wish. {things.capitalize()} to look at:"
-        case _ if questions:
-            why = f"**Comment.** Nothing blocks; {question_count} below."
-        case _ if not change.is_seen:
-            why = "**Comment.** Nothing that was seen blocks, and not all of the change was seen."
-        case _:
-            why = "**Comment.** Nothing blocks; a few remarks below."
-    lines = [why]
-    if blocking:
-        lines += ["", *_bullets(blocking, MOST, softer=wishes.softer)]
-    return [*lines, "", " ".join([HONEST, *_unseen(change)])]
+def size(change: Change) -> str:
+    """``3 files, +10 −2``."""
+    added, removed = change.counts
+    return f"{pluralize(len(change.paths), 'file')}, +{added} −{removed}"
 
 
-def _cut(change: Change) -> Iterable[str]:
-    paths = {file.path for file in change.files}
-    unseen = [path for path in change.listed if path not in paths]
+def _unseen(change: Change) -> Iterator[str]:
+    unseen = [path for path in change.listed if path not in {file.path for file in change.files}]
     if unseen:
-        names = ", ".join(f"`{path}`" for path in unseen[:5])
-        more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
-        yield f"The diff was cut: {names}{more} not seen."
+        yield f"The diff was cut: {quote_names(unseen)} not seen."
     if change.partial:
-        names = ", ".join(f"`{path}`" for path in change.partial[:5])
-        yield f"The diff was cut: {names} seen in part."
+        yield f"The diff was cut: {quote_names(change.partial)} seen in part."
     if not unseen and not change.partial and not change.is_seen:
         (added, removed), (seen_added, seen_removed) = change.counts, change.seen
-        yield (
-            f"The diff shows +{seen_added} −{seen_removed} of +{added} −{removed} lines; the rest was not"
-            " seen."
-        )
+        shown = f"+{seen_added} −{seen_removed} of +{added} −{removed} lines"
+        yield f"The diff shows {shown}; the rest was not seen."
+    surface = [*removed_names(change), *(new for _, new in changed_signatures(change))]
+    if blind := sorted({each.name for each in surface if each.public} - change.looked_up):
+        yield f"Callers of {quote_names(blind)} outside of the diff were not looked up."
+    paths = [file.path for file in change.files if is_source(file.path)]
+    partly = [path for path in paths if path.endswith(".py") and path not in change.whole]
+    if partly:
+        yield f"Seen only in part: {quote_names(partly)}."
 
 
-def _unseen(change: Change) -> Iterable[str]:
-    yield from _cut(change)
-    surface = [old.name for old in removed_names(change) if old.public]
-    surface += [new.name for _, new in changed_signatures(change) if new.public]
-    if blind := sorted(set(surface) - change.looked_up):
-        listed = ", ".join(f"`{name}`" for name in blind[:4])
-        yield f"Callers of {listed} outside of the diff were not looked up."
-    partly = [
-        file.path for file in change.files if file.path.endswith(".py") and is_source(file.path)
-    ]
-    partly = [path for path in partly if path not in change.whole]
-    if partly and change.files:
-        listed = ", ".join(f"`{path}`" for path in partly[:4])
-        yield f"Seen only in part: {listed}."
-
-
-def _understanding(change: Change, frame: Frame, wishes: Wishes) -> list[str]:
-    lead = f"“{frame.title}”" if frame.title else frame.subject
+def _understanding(change: Change, frame: Frame) -> list[str]:
     by = f" by {frame.author}" if frame.author else ""
-    lines = [
-        f"{lead}{by}: {change_summary.size(change)}." + (f" {frame.about}" if frame.about else "")
-    ]
+    lines = [f"{frame.title}{by}: {size(change)}. {frame.about}".rstrip()]
     if frame.linked:
-        lines.append(
-            "It closes " + ", ".join(f"{ref} ({title})" for ref, title in frame.linked) + "."
-        )
-    if not wishes.shorter:
-        lines += ["", *(f"- {line}" for line in change_summary.describe_files(change))]
-    return lines
+        lines.append(f"It closes {frame.linked}.")
+    ranked = sorted(change.files, key=_rank)[:_FILES]
+    lines += ["", *(f"- {_describe(change, file)}" for file in ranked)]
+    rest = len(change.paths) - len(ranked)
+    return [*lines, f"- {pluralize(rest, 'more file')}."] if rest else lines
 
 
-def _bullets(remarks: Sequence[Finding], most: int, *, softer: bool = False) -> list[str]:
-    lines = [
-        f"- `{finding.place}` {'Could you look at this? ' if softer else ''}{finding.text}"
-        for finding in remarks[:most]
-    ]
-    if len(remarks) > most:
-        lines.append(f"- … and {len(remarks) - most} more.")
-    return lines
+def _rank(file: FileDiff) -> tuple[bool, int, str]:
+    return not is_source(file.path), -(len(file.added) + len(file.removed)), file.path
 
 
-def _notes(wishes: Wishes) -> list[str]:
-    return [f"- {quiet(note)}" for note in wishes.notes]
+def _describe(change: Change, file: FileDiff) -> str:
+    old, new = ({each.name: None for each in defined(file, sign)} for sign in "-+")
+    kept = {each.name for each in defined(file, " ")}
+    names = {
+        "adds": [name for name in new if name not in old and name not in kept],
+        "changes": list(dict.fromkeys([*(name for name in old if name in new), *touched(file)])),
+        "removes": [name for name in old if name not in new and name not in kept],
+    }
+    was = f" from `{file.old_path}`" if file.status in ("renamed", "copied") else ""
+    parts = [file.status + was] if file.status != "modified" else []
+    if file.status != "removed":
+        parts += [f"{verb} {quote_names(each)}" for verb, each in names.items() if each]
+    sizes = "binary" if file.binary else f"+{len(file.added)} −{len(file.removed)}"
+    seen = " seen, in part" if file.path in change.partial else ""
+    return f"`{_start(file).place}` ({sizes}{seen}) {'; '.join(parts) or 'changes'}."
 
 
-def _nothing(title: str, wishes: Wishes) -> str:
-    left_out = (title == "Nits" and not wishes.nits) or (
-        title == "Questions" and not wishes.questions
-    )
-    return "Left out at the reviewer's wish." if left_out else "None."
+def _strengths(change: Change) -> Iterator[Finding]:
+    """What works well, as far as rules can see: always true, with a place."""
+    tests = False
+    for file in change.files:
+        known = tests_on(file, "-") | tests_on(file, " ")
+        fresh = {n: line.number for n, line in tests_on(file, "+").items() if n not in known}
+        if fresh:
+            tests = True
+            words = f"Behaviour is under test: {quote_names(list(fresh))}."
+            yield Finding(file.path, min(fresh.values()), "tests", "praise", words)
+    pages = [file for file in change.files if is_docs(file.path) and file.added]
+    count = sum(len(file.added) + len(file.removed) for file in change.files)
+    if pages and any(is_source(file.path) for file in change.files):
+        yield _start(pages[0], "docs", "The docs change with the code.")
+    elif not tests and count <= SMALL and change.files:
+        words = f"It is small, {pluralize(count, 'line')}, and can be read in one sitting."
+        yield _start(change.files[0], "small", words)
 
 
-def _unwanted(finding: Finding, wishes: Wishes) -> bool:
+def _start(file: FileDiff, rule: str = "", words: str = "") -> Finding:
+    """Something about a whole file, placed where its first change is."""
+    first = file.hunks[0].new_start if file.hunks and file.status != "removed" else 0
+    return Finding(file.path, first, rule, "praise", words)
+
+
+def _bullets(remarks: Sequence[Finding]) -> list[str]:
+    lines = [f"- `{each.place}` {each.text}" for each in remarks[:MOST]]
+    rest = len(remarks) - MOST
+    return [*lines, f"- … and {rest} more."] if rest > 0 else lines
+
+
+def _is_unwanted(finding: Finding, wishes: Wishes) -> bool:
     text = f"{finding.path} {finding.rule} {finding.text}".lower()
     return any(word.lower() in text for word in wishes.without)

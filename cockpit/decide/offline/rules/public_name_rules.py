@@ -1,9 +1,12 @@
-"""Rules about names that other code relies on: removed, or with other arguments than before."""
+"""Rules about names that others rely on: gone, with other arguments than before, or not in the docs."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from inspect import Signature
+from typing import NamedTuple
 
 from cockpit.core.test_files import is_test
 from cockpit.decide.offline.rules.changed_definitions import (
@@ -11,9 +14,10 @@ from cockpit.decide.offline.rules.changed_definitions import (
     defined,
     narrower,
     signature,
+    takes,
 )
-from cockpit.decide.offline.rules.code_and_comments import functions, tree
-from cockpit.decide.offline.rules.name_usages import call_at, called_or_imported, certain, uses
+from cockpit.decide.offline.rules.code_and_comments import functions
+from cockpit.decide.offline.rules.name_usages import call_at, sorted_uses
 from cockpit.decide.offline.rules.parse_diff import FileDiff
 from cockpit.decide.offline.rules.review_finding import Finding, Grade
 from cockpit.decide.offline.rules.reviewed_change import Change, Reference, is_docs
@@ -25,14 +29,30 @@ def removed_names(change: Change) -> list[Definition]:
     for file in change.files:
         if is_test(file.old_path) or is_docs(file.old_path):
             continue
-        remaining = {name.name for sign in "+ " for name in defined(file, sign)}
-        if (module := tree(change, file.path)) is not None and file.status != "removed":
-            remaining |= {node.name for node in functions(module)}
+        remaining = {each.name for each in defined(file, "+ ")}
+        remaining |= {node.name for node in functions(change, file.path)}
         for old in defined(file, "-"):
             if old.name not in remaining and not old.name.startswith("__"):
                 remaining.add(old.name)
                 removed.append(old)
     return removed
+
+
+class Narrowed(NamedTuple):
+    """A Python function that refuses calls which it took before, and how, in words."""
+
+    name: Definition
+    before: Signature
+    after: Signature
+    how: str
+
+
+def narrowed_functions(change: Change) -> Iterator[Narrowed]:
+    """Functions that refuse calls which they took before."""
+    for old, new in changed_signatures(change):
+        before, after = signature(old.signature), signature(new.signature)
+        if before and after and (how := narrower(before, after)):
+            yield Narrowed(new, before, after, how)
 
 
 def changed_signatures(change: Change) -> list[tuple[Definition, Definition]]:
@@ -48,103 +68,94 @@ def changed_signatures(change: Change) -> list[tuple[Definition, Definition]]:
 
 def new_names(change: Change) -> list[Definition]:
     """Public names that source files gained."""
-    definitions = []
+    names = []
     for file in change.files:
-        if is_test(file.path) or is_docs(file.path):
-            continue
-        earlier = {name.name for sign in "- " for name in defined(file, sign)}
-        definitions += [new for new in defined(file, "+") if new.public and new.name not in earlier]
-    return definitions
+        if not is_test(file.path) and not is_docs(file.path):
+            earlier = {each.name for each in defined(file, "- ")}
+            names += [new for new in defined(file, "+") if new.public and new.name not in earlier]
+    return names
 
 
 def dropped_but_used(change: Change) -> Iterator[Finding]:
     moved = {new.name: new.path for file in change.files for new in defined(file, "+")}
     for old in removed_names(change):
-        sure, unsure = _sorted_uses(change, old)
+        sure, unsure = sorted_uses(change, old)
+        gone = f"`{old.name}` is gone from `{old.path}`"
         if old.name in moved:
             # It lives elsewhere now: only who still imports it from the old place is wrong.
             stale = [use for use in sure if use.path != old.path and "import" in use.text]
-            if stale:
-                message = f"`{old.name}` moved to `{moved[old.name]}`, and this imports it from its old place"
-                yield _at(stale, "moved-name", "blocking", message)
+            words = (
+                f"`{old.name}` moved to `{moved[old.name]}`, and this imports it from its old place"
+            )
+            yield from _at(stale, "moved-name", "blocking", words)
         elif sure:
-            yield _at(
-                sure,
-                "dropped-name",
-                "blocking",
-                f"`{old.name}` is gone from `{old.path}`, and is used here",
-            )
+            yield from _at(sure, "dropped-name", "blocking", f"{gone}, and is used here")
         elif unsure and old.public:
-            message = f"`{old.name}` is gone from `{old.path}`. Is this the same one, used here"
-            yield _at(unsure, "dropped-name", "question", message, end="?")
+            words = f"{gone}. Is this the same one, used here"
+            yield from _at(unsure, "dropped-name", "question", words, end="?")
         elif old.public and old.name not in change.looked_up and not old.member:
-            yield Finding(
-                old.path,
-                old.near,
-                "dropped-name",
-                "question",
-                f"`{old.name}` (line {old.line} before) is gone, and its callers were not looked "
-                "for. Does anything outside of this diff use it?",
-            )
+            words = f"`{old.name}` (line {old.line} before) is gone. Does anything outside use it?"
+            yield Finding(old.path, old.near, "dropped-name", "question", words)
 
 
 def broken_calls(change: Change) -> Iterator[Finding]:
-    for old, new in changed_signatures(change):
-        before, after = signature(old.signature), signature(new.signature)
-        if before is None or after is None or not (message := narrower(before, after)):
-            continue
-        sure, unsure = _sorted_uses(change, new)
-        calls = [(use, call_at(change, use, new.name)) for use in sure]
-        wrong = [use for use, call in calls if call is not None and not after.takes(call)]
-        if wrong:
-            yield _at(
-                wrong,
-                "broken-call",
-                "blocking",
-                f"`{new.name}` {message}, and this call does not fit",
-            )
-            continue
-        perhaps = [
-            use
-            for use in unsure
-            if (call := call_at(change, use, new.name)) is not None
-            and not after.takes(call)
-            and before.takes(call)
-        ]
-        if perhaps:
-            message = f"`{new.name}` {message}. Is it the one called here"
-            yield _at(perhaps, "broken-call", "question", message, end="?")
+    for new, before, after, how in narrowed_functions(change):
+        sure, unsure = sorted_uses(change, new)
+        calls = [(use, call_at(change, use, new.name)) for use in (*sure, *unsure)]
+        wrong = [(use, call) for use, call in calls if call and not takes(after, call)]
+        broken = [use for use, _ in wrong if use in sure]
+        perhaps = [use for use, call in wrong if use not in sure and takes(before, call)]
+        if broken:
+            words = f"`{new.name}` {how}, and this call does not fit"
+            yield from _at(broken, "broken-call", "blocking", words)
+        elif perhaps:
+            words = f"`{new.name}` {how}. Is it the one called here"
+            yield from _at(perhaps, "broken-call", "question", words, end="?")
         elif new.public and new.name not in change.looked_up:
-            yield Finding(
-                new.path,
-                new.line,
-                "changed-signature",
-                "question",
-                f"`{new.name}` {message}. Are all callers outside of this diff ready for it?",
-            )
+            words = f"`{new.name}` {how}. Are all callers outside of this diff ready for it?"
+            yield Finding(new.path, new.line, "changed-signature", "question", words)
 
 
-def _sorted_uses(change: Change, target: Definition) -> tuple[list[Reference], list[Reference]]:
-    all_uses = list(uses(change, target.name))
-    sure = [use for use in all_uses if certain(change, use, target)]
-    unsure = [use for use in all_uses if use not in sure and called_or_imported(use, target.name)]
-    return sure, unsure
+def untouched_docs(change: Change) -> Iterator[Finding]:
+    """The surface changed, and no page did."""
+    gone = [old for old in removed_names(change) if old.public and not old.member]
+    other = [each.name for each in narrowed_functions(change) if each.name.public]
+    fresh = [new for new in new_names(change) if not new.member and not new.name.isupper()]
+    for verb, names in (("goes", gone), ("takes other arguments", other), ("is new", fresh)):
+        if names and not any(is_docs(path) for path in change.paths):
+            first = names[0]
+            words = f"`{first.name}` {verb}, and no page of docs or changelog changes with it."
+            yield Finding(first.path, first.near, "docs", "nit", words)
+            return
+
+
+def stale_docs(change: Change) -> Iterator[Finding]:
+    """A page that was looked at still names what is gone."""
+    seen = {(each.path, each.line): each.text for each in change.references}
+    for path, lines in change.lines.items():
+        seen |= {(path, number): text for number, text in lines.items()}
+    for old in removed_names(change):
+        word = re.compile(rf"\b{re.escape(old.name)}\b")
+        pages = [at for at, text in seen.items() if is_docs(at[0]) and word.search(text)]
+        if pages and old.public:
+            words = f"`{old.name}` is gone from `{old.path}`, and this page still tells of it."
+            yield Finding(*min(pages), "stale-docs", "nit", words)
 
 
 def _at(
-    references: Sequence[Reference], rule: str, grade: Grade, message: str, *, end: str = "."
-) -> Finding:
-    first, *others = references
-    also = ", ".join(f"`{use.path}:{use.line}`" for use in others[:4])
-    more = f" and {len(others) - 4} more" if len(others) > 4 else ""
-    text = f"{message} (also {also}{more}){end}" if others else f"{message}{end}"
-    return Finding(first.path, first.line, rule, grade, text)
+    uses: Sequence[Reference], rule: str, grade: Grade, words: str, *, end: str = "."
+) -> Iterator[Finding]:
+    """One finding at the first use that names the others."""
+    also = ", ".join(f"`{use.path}:{use.line}`" for use in uses[1:5])
+    more = f" and {len(uses) - 5} more" if len(uses) > 5 else ""
+    for first in uses[:1]:
+        text = f"{words} (also {also}{more}){end}" if also else f"{words}{end}"
+        yield Finding(first.path, first.line, rule, grade, text)
 
 
 def _once(file: FileDiff, sign: str) -> dict[str, Definition]:
     """Functions of one side by name, those that are defined once in what the diff shows."""
-    names = [name for side in (sign, " ") for name in defined(file, side)]
-    count = Counter(name.name for name in names)
+    count = Counter(each.name for each in defined(file, f"{sign} "))
     return {
-        name.name: name for name in defined(file, sign) if name.signature and count[name.name] == 1
+        each.name: each for each in defined(file, sign) if each.signature and count[each.name] == 1
     }

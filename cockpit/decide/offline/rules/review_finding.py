@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -24,3 +25,9 @@ class Finding(Struct, frozen=True, order=True):
     def place(self) -> str:
         """``src/app.py:12``, as it is cited."""
         return f"{self.path}:{self.line}" if self.line else self.path
+
+
+def quote_names(names: Sequence[str], most: int = 4) -> str:
+    """Return names as code, the first ``most`` of them, and how many more there are."""
+    listed = ", ".join(f"`{name}`" for name in names[:most])
+    return listed + (f" and {len(names) - most} more" if len(names) > most else "")

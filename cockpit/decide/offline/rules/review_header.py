@@ -10,37 +10,36 @@ from msgspec import Struct
 from cockpit.core.fenced_text import unfence_text, unspan
 from cockpit.decide.model import PacketFact
 
-_FIELD = re.compile(r"^\*\*(Title|Author|State):\*\* (.*)$", re.MULTILINE)
+_FIELD = re.compile(r"^\*\*(Title|Author):\*\* (.*)$", re.MULTILINE)
 _LINKED = re.compile(r"^- (#\d+): (.*) \(\S+\)$", re.MULTILINE)
 _MENTION = re.compile(r"(?<![\w`])(@[\w/-]+)")
 
 
 class Frame(Struct, frozen=True):
-    """``subject`` is ``PR #24`` or the range; ``about`` the first sentence of the description;
-    ``linked`` the issues that it closes, as (reference, title)."""
+    """``subject`` is ``PR #24`` or the range, ``title`` its title or the subject; ``about`` the first
+    sentence of the description; ``linked`` the issues that it closes, each with its title."""
 
     subject: str
     title: str
     author: str
     about: str
-    linked: tuple[tuple[str, str], ...]
+    linked: str
 
 
 def frame_of(facts: Sequence[PacketFact]) -> Frame:
     """Return the frame that the opening message among ``facts`` states; missing fields are empty."""
     opening = "\n".join(fact.text for fact in facts if fact.source_type == "task")
     head = opening.partition("\n**Files Changed:**\n")[0]
-    fields: dict[str, str] = {}
-    for name, value in _FIELD.findall(head):
-        fields.setdefault(name, unspan(value))
-    body = head.partition("\n**Body:**\n")[2].rpartition("\n\n**Linked Issues:**\n")
-    subject = re.match(r"## Task: Review (.+)", opening)
+    fields = {name: quiet(unspan(value)) for name, value in reversed(_FIELD.findall(head))}
+    body, _, linked = head.partition("\n**Body:**\n")[2].rpartition("\n\n**Linked Issues:**\n")
+    match = re.match(r"## Task: Review (.+)", opening)
+    subject = match[1] if match else "this change"
     return Frame(
-        subject=subject[1] if subject else "this change",
-        title=quiet(fields.get("Title", "")),
-        author=quiet(fields.get("Author", "")),
-        about=quiet(_first_sentence(unfence_text(body[0]))),
-        linked=tuple((ref, quiet(unspan(title))) for ref, title in _LINKED.findall(body[2])),
+        subject=subject,
+        title=f"“{fields['Title']}”" if fields.get("Title") else subject,
+        author=fields.get("Author", ""),
+        about=quiet(_first_sentence(unfence_text(body))),
+        linked=", ".join(f"{at} ({quiet(unspan(title))})" for at, title in _LINKED.findall(linked)),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
@@ -108,49 +109,48 @@ class Change(Struct, frozen=True):
     def after(self, path: str, line: int, count: int = 1) -> list[str]:
         """Up to ``count`` lines that follow ``path:line``, as far as they are known."""
         lines = self.lines.get(path, {})
-        following: list[str] = []
-        for number in range(line + 1, line + 1 + count):
-            if number not in lines:
-                break
-            following.append(lines[number])
-        return following
+        following = range(line + 1, line + 1 + count)
+        return [lines[number] for number in takewhile(lines.__contains__, following)]
 
 
 def change_of(facts: Sequence[PacketFact]) -> Change:
     """The change that ``facts`` show. Without a diff among them it has no files."""
     opening = "\n".join(fact.text for fact in facts if fact.source_type == "task")
-    diff_text = unfence_text(opening.rpartition("\n**Diff:**\n")[2])
-    by_path = {file.path: file for file in _files(diff_text)}
-    for fact in facts:
-        if fact.source_type == "diff" and _is_whole(fact):
-            for file in _files(fact.text):
-                if _size(file) >= _size(by_path.get(file.path)):
-                    by_path[file.path] = file
-    files = tuple(by_path.values())
+    texts = [unfence_text(opening.rpartition("\n**Diff:**\n")[2])]
+    texts += [fact.text for fact in facts if fact.source_type == "diff" and _is_whole(fact)]
+    by_path: dict[str, FileDiff] = {}
+    for file in (file for text in texts for file in _files(text)):
+        earlier = by_path.get(file.path)
+        if earlier is None or len(list(file.lines())) >= len(list(earlier.lines())):
+            by_path[file.path] = file
     whole: dict[str, str] = {}
     lines: dict[str, dict[int, str]] = {}
-    for file in files:
-        into = lines.setdefault(file.path, {})
-        for line in file.lines():
-            if line.sign != "-":
-                into[line.number] = _clean(line.text)
-        complete = len(file.hunks) == 1 and len(file.added) == file.hunks[0].new_count
-        if file.status == "added" and complete:
-            whole[file.path] = "\n".join(_clean(line.text) for line in file.added) + "\n"
+    for file in by_path.values():
+        after = {line.number: _clean(line.text) for line in file.lines() if line.sign != "-"}
+        lines[file.path] = after
+        if file.status == "added" and [h.new_count for h in file.hunks] == [len(file.added)]:
+            whole[file.path] = "\n".join(after.values()) + "\n"
     for fact in facts:
-        if fact.source_type == "file" and _is_whole(fact):
-            _take_file(fact, whole, lines)
-    for file in files:
-        # A file read elsewhere than at the tip of the change tells nothing of the change.
-        if file.path in whole and not _agree(file, whole[file.path]):
-            del whole[file.path]
+        path = spelled_out(str(fact.provenance.get("path") or ""))
+        if fact.source_type == "file" and path and _is_whole(fact):
+            first, last = fact.provenance.get("lines") or (1, None)
+            shown = fact.text.removesuffix("\n").split("\n")
+            into = lines.setdefault(path, {})
+            for number, text in enumerate(shown, first):
+                into.setdefault(number, _clean(text))
+            # A file read elsewhere than at the tip of the change tells nothing of the change.
+            agrees = path not in by_path or _agree(by_path[path], shown)
+            if first <= 1 and last in (None, fact.provenance.get("total_lines")) and agrees:
+                whole[path] = fact.text
+    block = opening.partition("\n**Files Changed:**\n")[2].partition("\n\n**Diff:**\n")[0]
+    stated = _STATED.search(block)
+    listed = [match["path"] for line in block.split("\n")[1:] if (match := _LISTED.fullmatch(line))]
     references, looked_up = _lookups(facts)
-    listed = _listed(opening)
     return Change(
-        files=files,
-        listed=listed,
-        stated=_stated(opening),
-        partial=tuple(file.path for file in files if _is_torn(file)),
+        files=tuple(by_path.values()),
+        listed=tuple(unspan(path) for path in listed if not path.startswith("… ")),
+        stated=(int(stated["added"]), int(stated["removed"])) if stated else None,
+        partial=tuple(file.path for file in by_path.values() if _is_torn(file)),
         whole=whole,
         lines=lines,
         references=references,
@@ -169,8 +169,7 @@ def spelled_out(path: str) -> str:
     return _CONTROL.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", path)
 
 
-def _agree(file: FileDiff, text: str) -> bool:
-    lines = text.split("\n")
+def _agree(file: FileDiff, lines: Sequence[str]) -> bool:
     return all(
         line.number <= len(lines) and _clean(lines[line.number - 1]) == _clean(line.text)
         for line in file.lines()
@@ -192,32 +191,8 @@ def _is_torn(file: FileDiff) -> bool:
     )
 
 
-def _stated(opening: str) -> tuple[int, int] | None:
-    match = _STATED.search(opening.partition("\n**Files Changed:**\n")[2])
-    return (int(match["added"]), int(match["removed"])) if match else None
-
-
-def _size(file: FileDiff | None) -> int:
-    return sum(1 for _ in file.lines()) if file else -1
-
-
 def _clean(text: str) -> str:
     return text.removesuffix("␍").removesuffix("\r")
-
-
-def _take_file(fact: PacketFact, whole: dict[str, str], lines: dict[str, dict[int, str]]) -> None:
-    path = spelled_out(str(fact.provenance.get("path") or ""))
-    if not path:
-        return
-    line_range = fact.provenance.get("lines")
-    first, last = (
-        line_range if isinstance(line_range, list | tuple) and len(line_range) == 2 else (1, None)
-    )
-    into = lines.setdefault(path, {})
-    for number, text in enumerate(fact.text.removesuffix("\n").split("\n"), first):
-        into.setdefault(number, _clean(text))
-    if first <= 1 and last in (None, fact.provenance.get("total_lines")):
-        whole[path] = fact.text
 
 
 def _lookups(facts: Sequence[PacketFact]) -> tuple[tuple[Reference, ...], frozenset[str]]:
@@ -248,10 +223,3 @@ def searched_names(regex: str) -> list[str]:
     """The names of an expression that :func:`search_for` made; none for any other."""
     match = _NAMES.fullmatch(regex)
     return match["names"].split("|") if match else []
-
-
-def _listed(opening: str) -> tuple[str, ...]:
-    block = opening.partition("\n**Files Changed:**\n")[2].partition("\n\n**Diff:**\n")[0]
-    matches = (_LISTED.fullmatch(line) for line in block.split("\n")[1:])
-    paths = (match["path"] for match in matches if match)
-    return tuple(unspan(path) for path in paths if not path.startswith("… "))

@@ -1,4 +1,4 @@
-"""Rules about tests: lost, skipped, or missing."""
+"""Rules about tests that were lost, or are missing."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from cockpit.core.test_files import is_test
-from cockpit.decide.offline.rules.changed_definitions import Definition
 from cockpit.decide.offline.rules.code_and_comments import added_code
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Line
 from cockpit.decide.offline.rules.public_name_rules import new_names, removed_names
-from cockpit.decide.offline.rules.review_finding import Finding
+from cockpit.decide.offline.rules.review_finding import Finding, quote_names
 from cockpit.decide.offline.rules.reviewed_change import Change, is_source
 
 FEW_LINES = 4
@@ -19,11 +18,6 @@ FEW_LINES = 4
 _TEST = re.compile(
     r"\s*(?:async\s+)?def\s+(?P<python>test\w*)\s*\(|func\s+(?P<go>Test\w+)\(|"
     r"\s*(?:it|test)\(\s*(?P<quote>['\"`])(?P<js>.+?)(?P=quote)"
-)
-_SKIP = re.compile(
-    r"pytest\.mark\.(?:skip|xfail)\b|pytest\.skip\(|unittest\.skip|\bskipTest\(|"
-    r"\b(?:it|test|describe)\.skip\(|\bx(?:it|describe|test)\(|\bt\.Skip(?:Now|f)?\(|#\[ignore\]|"
-    r"@(?:Disabled|Ignore)\b"
 )
 
 
@@ -41,31 +35,23 @@ def lost_tests(change: Change) -> Iterator[Finding]:
     gone = {name.name for name in removed_names(change)}
     touched = any(is_source(file.path) and (file.added or file.removed) for file in change.files)
     for file in change.files:
-        fresh = tests_on(file, "+").keys() - tests_on(file, "-").keys()
-        lost = [
-            (name, line)
-            for name, line in tests_on(file, "-").items()
+        before = tests_on(file, "-")
+        lost = {
+            name: line
+            for name, line in before.items()
             if name not in gained and not _mentions(_body(file, line), gone)
-        ]
-        if len(lost) <= len(fresh):
+        }
+        if len(lost) <= len(tests_on(file, "+").keys() - before.keys()):
             # As many came in the same file: renamed or rewritten, not lost.
             continue
-        names = ", ".join(f"`{name}`" for name, _ in lost[:5])
-        more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-        first = lost[0][1]
-        yield Finding(
-            file.path,
-            0 if file.status == "removed" else first.near,
-            "lost-test",
-            "blocking" if touched else "question",
-            f"{names}{more} {'was' if len(lost) == 1 else 'were'} taken out (line {first.number} "
-            f"before)"
-            + (
-                ", while the code under test changes. What checks that behaviour now?"
-                if touched
-                else ". Is that behaviour no longer promised?"
-            ),
+        first = next(iter(lost.values()))
+        words = (
+            f"{quote_names(list(lost), 5)} {'was' if len(lost) == 1 else 'were'} taken out"
+            f" (line {first.number} before){', while the code under test changes' if touched else ''}."
+            " What checks that behaviour now?"
         )
+        line = 0 if file.status == "removed" else first.near
+        yield Finding(file.path, line, "lost-test", "blocking" if touched else "question", words)
 
 
 def _body(file: FileDiff, start: Line) -> str:
@@ -85,49 +71,20 @@ def _mentions(text: str, names: Iterable[str]) -> bool:
     return any(re.search(rf"(?:\b|_){re.escape(name)}(?:\b|_)", text) for name in names)
 
 
-def skipped_tests(change: Change) -> Iterator[Finding]:
-    for path, line, code in added_code(change):
-        if is_test(path) and _SKIP.search(code):
-            message = "A test is switched off here. Until when, and which issue brings it back?"
-            yield Finding(path, line, "skipped-test", "question", message)
-
-
 def missing_tests(change: Change) -> Iterator[Finding]:
-    tested = "\n".join(_test_lines(change))
-    untested = [
-        new
-        for new in new_names(change)
-        if not new.name.isupper() and not re.search(rf"\b{re.escape(new.name)}\b", tested)
-    ]
-    by_path: dict[str, list[Definition]] = {}
-    for new in untested:
-        by_path.setdefault(new.path, []).append(new)
-    for path, names in by_path.items():
-        listed = ", ".join(f"`{new.name}`" for new in names[:5])
-        message = (
-            f"No test that I have seen mentions {listed}. What would fail if {_it(names)} broke?"
-        )
-        yield Finding(path, names[0].line, "missing-test", "question", message)
+    shown = (lines.values() for path, lines in change.lines.items() if is_test(path))
+    tested = "\n".join(text for texts in shown for text in texts)
+    tested += "\n".join(each.text for each in change.references if is_test(each.path))
+    untested: dict[str, dict[str, int]] = {}
+    for new in new_names(change):
+        if not new.name.isupper() and not re.search(rf"\b{re.escape(new.name)}\b", tested):
+            untested.setdefault(new.path, {}).setdefault(new.name, new.line)
+    for path, names in untested.items():
+        words = f"No test that I have seen mentions {quote_names(list(names), 5)}. What would fail without?"
+        yield Finding(path, min(names.values()), "missing-test", "question", words)
     if untested or any(is_test(path) for path in change.paths):
         return
     code = [(path, line) for path, line, _ in added_code(change) if is_source(path)]
     if len(code) > FEW_LINES:
-        path, line = code[0]
-        message = (
-            f"{len(code)} lines of code change and no test does. Which test would have failed "
-            "before?"
-        )
-        yield Finding(path, line, "missing-test", "question", message)
-
-
-def _it(names: list[Definition]) -> str:
-    return "it" if len(names) == 1 else "they"
-
-
-def _test_lines(change: Change) -> Iterator[str]:
-    for path, lines in change.lines.items():
-        if is_test(path):
-            yield from lines.values()
-    for reference in change.references:
-        if is_test(reference.path):
-            yield reference.text
+        words = f"{len(code)} lines of code change and no test does. Which test would have failed before?"
+        yield Finding(*code[0], "missing-test", "question", words)

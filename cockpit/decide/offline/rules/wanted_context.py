@@ -10,11 +10,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from cockpit.core.test_files import is_test
-from cockpit.decide.offline.rules.change_summary import touched
-from cockpit.decide.offline.rules.changed_definitions import narrower, signature
+from cockpit.decide.offline.rules.changed_definitions import touched
 from cockpit.decide.offline.rules.parse_diff import FileDiff
 from cockpit.decide.offline.rules.public_name_rules import (
     changed_signatures,
+    narrowed_functions,
     new_names,
     removed_names,
 )
@@ -28,6 +28,9 @@ WIDER = 20
 
 SHORT_FILE = 300
 """Up to this line a Python file is asked for whole: only a whole file can be parsed."""
+
+_NAMES = 10
+"""Names that one search looks for."""
 
 Sort = Literal["diff", "callers", "code", "tests"]
 
@@ -57,32 +60,27 @@ def spelled(path: str) -> str:
 
 def _unseen(change: Change, target: Mapping[str, Any]) -> Iterator[Item]:
     """Files that the cut left out of the diff, whole or in part, sources first."""
-    paths = {file.path for file in change.files}
-    left_out = {*change.listed} - paths | {*change.partial}
-    missing = [path for path in change.listed if path in left_out and is_code(path)]
+    seen = {file.path for file in change.files} - {*change.partial}
+    missing = [path for path in change.listed if path not in seen and is_code(path)]
+    source = f"pr:{target['pr']}" if "pr" in target else "diff:"
+    source += (
+        f"{target['base']}..{target['tip']}" if "pr" not in target and target.get("base") else ""
+    )
     for path in sorted(missing, key=lambda path: (is_test(path), path))[:3]:
-        between = f"{target['base']}..{target['tip']}" if target.get("base") else ""
-        source = f"pr:{target['pr']}" if "pr" in target else f"diff:{between}"
         if source != "diff:":
-            why = "the diff was cut before it"
-            yield Item(f"{source} in {spelled(path)}", "diff", (path,), why)
+            yield Item(
+                f"{source} in {spelled(path)}", "diff", (path,), "the diff was cut before it"
+            )
 
 
 def _callers(change: Change) -> Iterator[Item]:
     names = [old.name for old in removed_names(change) if not old.member or old.public]
-    if names := list(dict.fromkeys(names))[:10]:
-        listed = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-        yield Item(
-            f"search:{search_for(names)}",
-            "callers",
-            tuple(names),
-            f"does anything still use {listed}?",
-        )
-    for old, new in changed_signatures(change):
-        before, after = signature(old.signature), signature(new.signature)
-        if before and after and (narrowing := narrower(before, after)):
-            why = f"its callers: it {narrowing.replace('`', '')}"
-            yield Item(f"symbol:{new.name}", "callers", (new.name,), why)
+    if names := list(dict.fromkeys(names))[:_NAMES]:
+        why = f"does anything still use {_some(names)}?"
+        yield Item(f"search:{search_for(names)}", "callers", tuple(names), why)
+    for each in narrowed_functions(change):
+        name, how = each.name.name, each.how.replace("`", "")
+        yield Item(f"symbol:{name}", "callers", (name,), f"its callers: it {how}")
 
 
 def _code(change: Change) -> Iterator[Item]:
@@ -93,20 +91,14 @@ def _code(change: Change) -> Iterator[Item]:
         if file.path in change.whole:
             continue
         last = max(hunk.new_start + hunk.new_count for hunk in file.hunks)
-        names = touched(change, file)
-        around = (
-            f"the code around {', '.join(names[:3])}" if names else "the code around the change"
-        )
-        if is_test(file.path):
-            around = "the rest of the changed tests"
+        why = f"the code around {', '.join(touched(file)[:3]) or 'the change'}"
         if file.path.endswith(".py") and last <= SHORT_FILE:
             yield Item(
-                f"file:{spelled(file.path)}", "code", (file.path,), f"{around}, whole to parse it"
+                f"file:{spelled(file.path)}", "code", (file.path,), f"{why}, whole to parse it"
             )
             continue
         for first, until in _windows(file)[:2]:
-            scope = f"file:{spelled(file.path)}:{first}-{until}"
-            yield Item(scope, "code", (file.path,), around)
+            yield Item(f"file:{spelled(file.path)}:{first}-{until}", "code", (file.path,), why)
 
 
 def _tests(change: Change) -> Iterator[Item]:
@@ -114,18 +106,19 @@ def _tests(change: Change) -> Iterator[Item]:
     names = [new.name for new in new_names(change) if not new.name.isupper()]
     names += [new.name for _, new in changed_signatures(change)]
     for file in change.files:
-        if is_source(file.path) and file.status == "modified":
-            names += touched(change, file)
-    tested = "\n".join(
-        line.text for file in change.files if is_test(file.path) for line in file.lines()
-    )
+        names += touched(file) if is_source(file.path) and file.status == "modified" else []
+    shown = [line.text for file in change.files if is_test(file.path) for line in file.lines()]
+    tested = "\n".join(shown)
     names = [name for name in names if not re.search(rf"\b{re.escape(name)}\b", tested)]
-    names = [name for name in dict.fromkeys(names) if not name.startswith("__")][:10]
+    names = [name for name in dict.fromkeys(names) if not name.startswith("__")][:_NAMES]
     if names:
-        listed = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
         glob = "*.spec.*" if any(".spec." in path for path in change.paths) else "*test*"
-        scope = f"search:{search_for(names)} in {glob}"
-        yield Item(scope, "tests", tuple(names), f"which tests cover {listed}?")
+        why = f"which tests cover {_some(names)}?"
+        yield Item(f"search:{search_for(names)} in {glob}", "tests", tuple(names), why)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
 
 
 def _windows(file: FileDiff) -> list[tuple[int, int]]:
