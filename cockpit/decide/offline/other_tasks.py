@@ -15,10 +15,9 @@ from cockpit.decide.offline.understand_discussion import narrow
 
 NEEDS_MODEL = "The rest needs a model: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or pass --model."
 
-_ANSWER = "1. Read the places found.\n2. Follow who calls them.\n3. Answer, each claim with file and line."
-_CHANGE = (
-    "1. Read the places found, and the tests next to them.\n2. Write a test that fails without the change.\n"
-    "3. Make the change, and nothing beside it.\n4. Run the project's checks, and update the docs."
+_PLAN = (
+    "1. Read the places found, and the tests next to them.\n2. Follow who calls them.\n"
+    "3. Answer or change there: a failing test first, then the change, then the project's checks."
 )
 _REQUEST = re.compile(r"\n### What Was Asked\n\n(?P<words>.*?)(?:\n\n### |\Z)", re.DOTALL)
 _PATH = re.compile(
@@ -48,13 +47,13 @@ def answer_task(prompt: Prompt) -> Answer:
     if requests:
         messages = messages_since(steps, requests[0])
         if requests[-1].status != "discussed":
-            return _plan(prompt, words)
+            return _plan(prompt.facts, words)
         if not messages:
             return Answer(ON_MIND)
         for message in messages:
             items, lead = narrow(items, message)
         if not items or not lead:
-            return _plan(prompt, words)
+            return _plan(prompt.facts, words)
     elif passages and prompt.task_type == "investigate":
         return _quote(passages)
     return asking(
@@ -73,9 +72,8 @@ def _quote(passages: Sequence[PacketFact]) -> Answer:
         "\n".join(f"> {line}".rstrip() for line in text.split("\n")) + f"\n\n— `{place}`"
         for place, text in named.items()
     ]
-    text = "\n\n".join(
-        ["The project's documents say:", *quoted, "I quote; I am rules, not a model."]
-    )
+    last = "I quote; I am rules, not a model."
+    text = "\n\n".join(["The project's documents say:", *quoted, last])
     return finishing("done", f"Answered by quoting {', '.join(named)}.", words=text)
 
 
@@ -105,21 +103,18 @@ def places(words: str) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def _plan(prompt: Prompt, words: str) -> Answer:
-    found = [line for fact in prompt.facts if (line := _describe(fact))]
-    findings = (
-        "\n".join(["What I found:", "", *found[:12]]) if found else "I found no place that fits."
-    )
-    plan = _ANSWER if prompt.task_type == "investigate" else _CHANGE
-    text = f"{findings}\n\nHow I would continue:\n\n{plan}\n\n{NEEDS_MODEL}"
+def _plan(facts: Sequence[PacketFact], words: str) -> Answer:
+    found = [line for fact in facts if (line := _describe(fact))]
+    findings = "\n".join(found[:12]) or "No place that fits."
+    text = f"What I found:\n\n{findings}\n\nHow I would continue:\n\n{_PLAN}\n\n{NEEDS_MODEL}"
     summary = f"Oriented and planned “{shorten(words)}” by offline rules. {NEEDS_MODEL}"
     return finishing("blocked", summary, words=text)
 
 
 def _describe(fact: PacketFact) -> str:
-    if fact.source_type == "file":
-        return f"- `{fact.source_ref.removeprefix('file:')}`"
-    lines = [line for line in fact.text.split("\n") if re.match(r"\S[^:]*:\d+", line)]
-    if fact.source_type not in ("symbol", "search") or not lines:
-        return ""
-    return f"- `{fact.source_ref}`: {len(lines)} places; first `{lines[0].split(': ')[0]}`"
+    first = re.search(r"^\S[^:\n]*:\d+", fact.text, re.MULTILINE)
+    name = f"- `{fact.source_ref.removeprefix('file:')}`"
+    found = (
+        f"{name}: first `{first[0]}`" if first and fact.source_type in ("symbol", "search") else ""
+    )
+    return name if fact.source_type == "file" else found

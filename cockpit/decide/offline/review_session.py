@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from cockpit.decide.model import Prompt
 from cockpit.decide.offline.model_answer import ON_MIND, Answer, asking, finishing, shorten
 from cockpit.decide.offline.rules.draft_review import Wishes, review, size
-from cockpit.decide.offline.rules.review_header import Frame, frame_of
-from cockpit.decide.offline.rules.reviewed_change import change_of
+from cockpit.decide.offline.rules.reviewed_change import Frame, change_of, frame_of
 from cockpit.decide.offline.rules.wanted_context import Item, reasons, wanted
 from cockpit.decide.offline.session_history import Step, messages_since, read_history, steps_calling
 from cockpit.decide.offline.understand_discussion import (
@@ -28,20 +27,11 @@ from cockpit.decide.offline.understand_discussion import (
 FOLDER = ".cockpit/reviews"
 
 _NO_MODEL = "I am rules, not a model, and do not follow."
-_OTHER_TASKS = (
-    "/new starts a session for another task, and /model chooses a model for more than reviews."
-)
+_OTHER_TASKS = "/new starts another task, and /model chooses a model for more than reviews."
 _OWN = re.compile(r"your own pull request", re.IGNORECASE)
 _TAKEN = {
     "refused": re.compile(r"exists, and nothing of it is in your context"),
     "failed_terminal": re.compile(r"changed (?:while it was written|on disk since it was shown)"),
-}
-_REQUEST_ENDED = {
-    "approved": "Thank you, that is what I needed.",
-    "fetched": "Thank you, that is what I needed.",
-    "narrowed": "I have what you granted; the review says what I did not see.",
-    "rejected": "I go by the diff alone, then.",
-    "expired": "My request got no answer; I go by the diff alone.",
 }
 
 
@@ -91,7 +81,8 @@ def _after_request(
     """Go on after a request: apply every message about it, from the first one on."""
     last = requests[-1]
     if last.status != "discussed":
-        lead = _REQUEST_ENDED.get(last.status, "That could not be read; I go by what I have.")
+        granted = last.status in ("approved", "fetched")
+        lead = "Thank you." if granted else "I go by what I have; the review names the rest."
         return _propose(prompt, frame, Wishes(), lead)
     if not messages_since(steps, last):
         return Answer(ON_MIND)
@@ -101,9 +92,7 @@ def _after_request(
             items, reply = narrow(items, message)
     quoted = f"You said “{shorten(message)}”."
     if asks_why(message):
-        return Answer(
-            f"{quoted} Each item has its reason:\n\n{reasons(items)}\n\nShall I leave one out?"
-        )
+        return Answer(f"{quoted} The reasons:\n\n{reasons(items)}\n\nShall I leave one out?")
     if not reply:
         return Answer(f"{quoted} {_NO_MODEL} {CONTEXT_HELP}")
     if not items:
@@ -153,9 +142,8 @@ def _propose(
         return Answer(words, (("github", {"command": shlex.join(argv)}),))
     # A file of its own: one that is there already, and was not written here, is not replaced.
     taken = sum(map(_is_taken, before))
-    path = (
-        f"{FOLDER}/{slug(str(target.get('range', 'change')))}{f'-{taken + 1}' if taken else ''}.md"
-    )
+    name = slug(str(target.get("range", "change")))
+    path = f"{FOLDER}/{name}{f'-{taken + 1}' if taken else ''}.md"
     base, tip = target.get("base"), target.get("tip")
     ids = f"From `{base}` to `{tip}`.\n\n" if base and tip else ""
     text = f"# Review of {frame.subject}\n\n{ids}{drafted.text}"

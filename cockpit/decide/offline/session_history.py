@@ -18,6 +18,7 @@ from cockpit.decide.model import PacketFact, Prompt
 _PLACE = re.compile(r"exchange:(\d+)\.(\d+)")
 _USER_SAID = re.compile(r"(?:They|The user) said: (?P<words>.*)", re.DOTALL)
 _TAIL = " Nothing was read."
+_TEXTS = ("call", "status", "result", "text")
 
 
 class Step(Struct, frozen=True):
@@ -49,21 +50,13 @@ def read_history(prompt: Prompt) -> list[Step]:
     for fact, until in zip(facts, ends, strict=bool(facts)):
         wave, _ = _place(fact)
         replies = [words.strip() for ordinal, _, words in said if wave < ordinal <= until]
-        how = fact.provenance
-        result, arguments = str(how.get("result", "")), how.get("arguments")
-        if how.get("status") == "discussed" and (match := _USER_SAID.search(result)):
+        how = {name: str(fact.provenance.get(name, "")) for name in _TEXTS}
+        if how["status"] == "discussed" and (match := _USER_SAID.search(how["result"])):
             replies.insert(0, match["words"].removesuffix(_TAIL).strip())
-        steps.append(
-            Step(
-                _place(fact),
-                str(how.get("call", "")),
-                arguments if isinstance(arguments, Mapping) else {},
-                str(how.get("status", "")),
-                result,
-                str(how.get("text", "")),
-                tuple(dict.fromkeys(filter(None, replies))),
-            )
-        )
+        given = fact.provenance.get("arguments")
+        arguments = given if isinstance(given, Mapping) else {}
+        told = tuple(dict.fromkeys(filter(None, replies)))
+        steps.append(Step(**how, place=_place(fact), arguments=arguments, replies=told))
     return steps
 
 

@@ -26,49 +26,28 @@ REVIEW_HELP = (
     " “approve”, “request changes”, “add: …”. What should change?"
 )
 
-_NOTHING = re.compile(
-    r"\b(?:just|only)\s+(?:use\s+)?(?:the\s+)?diff\b|\bdiff\s+only\b|"
-    r"^\s*(?:no|nope|none|nothing|skip(?: it| this| that)?|stop|don'?t|enough|go ahead without.*|"
-    r"no (?:more )?(?:context|reading|need))[.!]*\s*$",
-    re.IGNORECASE,
-)
-_AGAIN = re.compile(
-    r"^\s*(?:as it was|same again|keep (?:it|all|them)|ok(?:ay)?|yes|fine|go(?: ahead| on)?|"
-    r"never ?mind|sure|all of (?:it|them)|approved?)[.!]*\s*$",
-    re.IGNORECASE,
-)
-_LESS = re.compile(
-    r"\b(?:less|fewer|smaller|cheaper|narrow(?:er)?|too (?:much|many|large|big))\b", re.I
-)
+_NOTHING = re.compile(r"\b(?:just|only) the diff\b|\A\W*(?:no|none|nothing|skip|stop)\W*\Z", re.I)
+_AGAIN = re.compile(r"\A\W*(?:as it was|same again|ok(?:ay)?|yes|fine|approved?)\W*\Z", re.I)
+_LESS = re.compile(r"\b(?:less|fewer|smaller)\b", re.I)
 _ONLY = re.compile(r"\b(?:only|just|keep)\b", re.I)
-_WITHOUT = re.compile(
-    r"\b(?:without|drop|skip|not?|leave out|except|remove|omit|ignore|cut|don'?t)\b", re.I
-)
-_ALSO = re.compile(r"\b(?:also|add|and include|include|plus|look at|read)\b", re.I)
+_WITHOUT = re.compile(r"\b(?:without|drop|skip|remove|ignore|not?)\b", re.I)
+_ALSO = re.compile(r"\b(?:also|add|plus|read)\b", re.I)
 _WHY = re.compile(r"\bwhy\b|\bwhat for\b", re.I)
 _PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)+|[\w-]+\.[A-Za-z]{1,5}\b")
 _SORTS = {
-    "callers": re.compile(r"\b(?:callers?|usages?|uses|references?|symbols?)\b", re.I),
+    "callers": re.compile(r"\b(?:callers?|uses)\b", re.I),
     "tests": re.compile(r"\btests?\b", re.I),
-    "code": re.compile(r"\b(?:code|sources?|files?|modules?|surroundings?|context)\b", re.I),
+    "code": re.compile(r"\b(?:code|files?|context)\b", re.I),
 }
 _FIRST = ("diff", "callers", "code", "tests")
 """Sorts in the order in which “less” keeps them: tests and code are what a diff itself tells most of."""
 _CLAUSES = re.compile(r"[.;,]\s+|\s+but\s+|\n")
 _VERDICTS: dict[Any, re.Pattern[str]] = {
-    "comment": re.compile(
-        r"\bcomment\b(?! (?:on|out|about|in)\b)|"
-        r"\bnot? (?:to )?(?:block|request(?:ing)? changes)\b|\bdon'?t (?:block|request)\b",
-        re.IGNORECASE,
-    ),
-    "request changes": re.compile(r"\brequest changes\b|\bblock (?:it|this)\b|\breject it\b", re.I),
-    "approve": re.compile(r"(?<!not )(?<!n't )\bapprove\b|\blgtm\b", re.I),
+    "comment": re.compile(r"\bcomment\b(?! (?:on|about|in)\b)|\b(?:not|don't) block\b", re.I),
+    "request changes": re.compile(r"(?<!not )(?<!n't )\brequest changes\b", re.I),
+    "approve": re.compile(r"(?<!not )(?<!n't )\b(?:approve|lgtm)\b", re.I),
 }
-_NOTE = re.compile(
-    r"(?:^|[.;]\s+|\band\s+)(?:(?:please\s+)?(?:add|mention|note|also say|say|include|ask))"
-    r"(?:\s+that)?\s*:?\s+(?P<note>.+)",
-    re.IGNORECASE | re.DOTALL,
-)
+_NOTE = re.compile(r"\badd\s*:\s*(?P<note>.+)", re.IGNORECASE | re.DOTALL)
 
 
 def asks_why(words: str) -> bool:

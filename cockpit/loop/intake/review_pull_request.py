@@ -16,9 +16,9 @@ import msgspec
 
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
 from cockpit.core.fenced_text import make_visible
+from cockpit.core.parse_diff import FileDiff, parse_diff
 from cockpit.core.read_record import decode_json
 from cockpit.core.secrets import mask
-from cockpit.decide.offline.rules.parse_diff import FileDiff, parse_diff
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop.intake.repositories import Repo
 
+from cockpit.core.parse_diff import parse_diff
 from cockpit.decide.offline.rules.changed_definitions import narrower, signature
-from cockpit.decide.offline.rules.parse_diff import parse_diff
 
 KINDS = ["a", "b", "", "-- x", "++ y", "diff --git a/q b/q", "@@ -1 +1 @@", " c", "--- a/f"]
 LINES = st.lists(st.sampled_from(KINDS), max_size=30)

@@ -9,28 +9,20 @@ from inspect import Parameter, Signature
 
 from msgspec import Struct
 
+from cockpit.core.parse_diff import FileDiff, Hunk, Line
 from cockpit.decide.offline.rules.code_and_comments import FunctionNode, is_python
-from cockpit.decide.offline.rules.parse_diff import FileDiff, Hunk, Line
 from cockpit.decide.offline.rules.review_finding import quote_names
 
 _PYTHON = re.compile(
     r"(?P<indent>\s*)(?:(?:async\s+)?(?P<def>def)\s+|class\s+)(?P<name>[^\W\d]\w*)|"
     r"(?P<constant>[A-Z][A-Z0-9_]{2,})\s*(?::[^=]+)?=(?!=)"
 )
-_EXPORTED = (
-    (
-        re.compile(r"\.[mc]?[jt]sx?\Z"),
-        re.compile(
-            r"export\s+(?:default\s+)?(?:async\s+)?"
-            r"(?:function\*?|class|const|let|interface|type|enum)\s+(?P<name>\w+)"
-        ),
-    ),
-    (re.compile(r"\.go\Z"), re.compile(r"(?:func\s+(?:\([^)]*\)\s*)?|type\s+)(?P<name>[A-Z]\w*)")),
-    (
-        re.compile(r"\.rs\Z"),
-        re.compile(r"\s*pub\s+(?:async\s+)?(?:fn|struct|enum|trait|const|type)\s+(?P<name>\w+)"),
-    ),
-)
+_EXPORTED = {
+    r"\.[mc]?[jt]sx?\Z": r"export\s+(?:default\s+)?(?:async\s+)?"
+    r"(?:function\*?|class|const|let|interface|type|enum)\s+(?P<name>\w+)",
+    r"\.go\Z": r"(?:func\s+(?:\([^)]*\)\s*)?|type\s+)(?P<name>[A-Z]\w*)",
+    r"\.rs\Z": r"\s*pub\s+(?:async\s+)?(?:fn|struct|enum|trait|const|type)\s+(?P<name>\w+)",
+}
 _LONGEST_HEADING = 200
 """Git cuts them at 80 bytes."""
 _HEADING = re.compile(
@@ -84,13 +76,19 @@ def touched(file: FileDiff) -> list[str]:
     return [name for name in names if name]
 
 
-def signature(text: str) -> Signature | None:
-    """The parameters of a Python ``def`` without ``self``, or None when its text is not all there."""
+def parse_def(text: str) -> FunctionNode | None:
+    """The function that a Python ``def`` is the head of, or None when its text is not all there."""
     try:
         node = ast.parse(f"{text.strip()} pass").body[0]
     except (SyntaxError, ValueError, IndexError, RecursionError):
         return None
-    if not isinstance(node, FunctionNode):
+    return node if isinstance(node, FunctionNode) else None
+
+
+def signature(text: str) -> Signature | None:
+    """The parameters of a Python ``def`` without ``self``, or None when its text is not all there."""
+    node = parse_def(text)
+    if node is None:
         return None
     given = node.args
     placed = [*given.posonlyargs, *given.args]
@@ -155,8 +153,8 @@ def _required(signature: Signature) -> set[str]:
 def _definition(file: FileDiff, hunk: Hunk, at: int, line: Line) -> Definition | None:
     near = 0 if file.status == "removed" else line.near
     if not is_python(file.path):
-        for suffix, pattern in _EXPORTED:
-            if suffix.search(file.path) and (match := pattern.match(line.text)):
+        for suffix, pattern in _EXPORTED.items():
+            if re.search(suffix, file.path) and (match := re.match(pattern, line.text)):
                 return Definition(file.path, line.number, near, match["name"])
         return None
     match = _PYTHON.match(line.text)
@@ -171,7 +169,7 @@ def _whole_def(hunk: Hunk, at: int, sign: str) -> str:
     """A ``def`` up to the colon that ends it, over several lines if need be."""
     text, depth = "", 0
     for line in hunk.lines[at : at + 40]:
-        if line.sign not in (sign, " "):
+        if line.sign != " " and (line.sign == "-") != (sign == "-"):
             continue
         text += line.text.removesuffix("␍") + "\n"
         depth += sum(line.text.count(c) for c in "([{") - sum(line.text.count(c) for c in ")]}")

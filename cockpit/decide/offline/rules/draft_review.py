@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
 
+from cockpit.core.parse_diff import FileDiff
 from cockpit.core.text import pluralize
-from cockpit.decide.offline.rules.all_findings import findings
+from cockpit.decide.offline.rules import line_rules, public_name_rules, python_rules, test_rules
 from cockpit.decide.offline.rules.changed_definitions import defined, touched
-from cockpit.decide.offline.rules.parse_diff import FileDiff
 from cockpit.decide.offline.rules.public_name_rules import changed_signatures, removed_names
 from cockpit.decide.offline.rules.review_finding import Finding, quote_names
-from cockpit.decide.offline.rules.review_header import Frame, quiet
-from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_source
+from cockpit.decide.offline.rules.reviewed_change import Change, Frame, is_docs, is_source, quiet
 from cockpit.decide.offline.rules.test_rules import tests_on
 
 Verdict = Literal["approve", "request changes", "comment"]
@@ -34,6 +35,32 @@ _WHY = {
     "comment": "Nothing that was seen blocks.",
     "request changes": "This must change before a merge:",
 }
+
+
+RULES = (
+    line_rules.committed_by_mistake,
+    python_rules.syntax_errors,
+    public_name_rules.dropped_but_used,
+    public_name_rules.broken_calls,
+    test_rules.lost_tests,
+    line_rules.judged_by_itself,
+    line_rules.swallowed_errors,
+    python_rules.mutable_defaults,
+    python_rules.toothless_tests,
+    test_rules.missing_tests,
+    line_rules.binaries,
+    line_rules.prints,
+    python_rules.long_functions,
+    line_rules.todos,
+    public_name_rules.untouched_docs,
+    public_name_rules.stale_docs,
+)
+"""What a change is held against, the gravest first."""
+
+ALIKE = 3
+"""Remarks of one rule on one file that are made one by one; the rest are counted."""
+_NAMED = 12
+_KIND = attrgetter("path", "rule", "grade")
 
 
 class Wishes(Struct, frozen=True):
@@ -81,12 +108,28 @@ def review(change: Change, frame: Frame, wishes: Wishes) -> Review:
         ],
         "Nits": _bullets(nits) if wishes.nits else [_LEFT_OUT],
     }
-    text = "\n\n".join(
-        f"## {title}\n\n" + "\n".join(lines or ["None."]) for title, lines in sections.items()
-    )
+    parts = {title: "\n".join(lines or ["None."]) for title, lines in sections.items()}
+    text = "\n\n".join(f"## {title}\n\n{part}" for title, part in parts.items())
     counted = ((blocking, "blocker"), (questions, "question"), (nits, "nit"))
     counts = ", ".join(pluralize(len(each), noun) for each, noun in counted if each)
     return Review(verdict, text + "\n", counts or "no remarks")
+
+
+def findings(change: Change) -> tuple[Finding, ...]:
+    """Everything the rules have to say about ``change``: by rule, then place, each once."""
+    remarks: list[Finding] = []
+    for rule in RULES:
+        found = sorted(sorted(set(rule(change))), key=_KIND)
+        for _, group in groupby(found, key=_KIND):
+            alike = list(group)
+            remarks += alike[:ALIKE]
+            if rest := alike[ALIKE:]:
+                lines = ", ".join(str(each.line) for each in rest[:_NAMED])
+                more = f" and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
+                first = rest[0]
+                words = f"The same again in line{'s' if len(rest) > 1 else ''} {lines}{more}."
+                remarks.append(Finding(first.path, first.line, first.rule, first.grade, words))
+    return tuple(remarks)
 
 
 def size(change: Change) -> str:
@@ -126,16 +169,16 @@ def _understanding(change: Change, frame: Frame) -> list[str]:
 
 
 def _rank(file: FileDiff) -> tuple[bool, int, str]:
-    return not is_source(file.path), -(len(file.added) + len(file.removed)), file.path
+    return not is_source(file.path), -file.size, file.path
 
 
 def _describe(change: Change, file: FileDiff) -> str:
     old, new = ({each.name: None for each in defined(file, sign)} for sign in "-+")
-    kept = {each.name for each in defined(file, " ")}
+    same = [name for name in old if name in new]
     names = {
-        "adds": [name for name in new if name not in old and name not in kept],
-        "changes": list(dict.fromkeys([*(name for name in old if name in new), *touched(file)])),
-        "removes": [name for name in old if name not in new and name not in kept],
+        "adds": [name for name in new if name not in old],
+        "changes": [*same, *(name for name in touched(file) if name not in old)],
+        "removes": [name for name in old if name not in new],
     }
     was = f" from `{file.old_path}`" if file.status in ("renamed", "copied") else ""
     parts = [file.status + was] if file.status != "modified" else []
@@ -157,7 +200,7 @@ def _strengths(change: Change) -> Iterator[Finding]:
             words = f"Behaviour is under test: {quote_names(list(fresh))}."
             yield Finding(file.path, min(fresh.values()), "tests", "praise", words)
     pages = [file for file in change.files if is_docs(file.path) and file.added]
-    count = sum(len(file.added) + len(file.removed) for file in change.files)
+    count = sum(file.size for file in change.files)
     if pages and any(is_source(file.path) for file in change.files):
         yield _start(pages[0], "docs", "The docs change with the code.")
     elif not tests and count <= SMALL and change.files:

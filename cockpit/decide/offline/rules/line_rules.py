@@ -91,7 +91,9 @@ def committed_by_mistake(change: Change) -> Iterator[Finding]:
                 path, number, "hidden-character", "question" if shown else "blocking", words
             )
         elif found := _CONTROL.search(text):
-            words = f"A raw control character, U+{found[1]}, stands in this line. An escape would show it."
+            words = (
+                f"A raw control character, U+{found[1]}, is in this line. An escape would show it."
+            )
             yield Finding(path, number, "hidden-character", "question", words)
 
 

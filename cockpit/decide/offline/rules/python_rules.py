@@ -7,20 +7,16 @@ import re
 import sys
 from collections.abc import Iterator
 
+from cockpit.core.parse_diff import FileDiff
 from cockpit.core.test_files import is_test
-from cockpit.decide.offline.rules.code_and_comments import FunctionNode, functions, is_python, parse
-from cockpit.decide.offline.rules.parse_diff import FileDiff
+from cockpit.decide.offline.rules.changed_definitions import defined, parse_def
+from cockpit.decide.offline.rules.code_and_comments import functions, is_python, parse
 from cockpit.decide.offline.rules.review_finding import Finding
 from cockpit.decide.offline.rules.reviewed_change import Change
 
 LONG_FUNCTION = 60
 """Lines after which a function that grew is remarked on."""
 
-_DEFAULT = re.compile(
-    r"\s*(?:async\s+)?def\s+\w+\(.*?\b(\w+)\s*(?::[^=,]+)?=\s*(\[\]|\{\}|set\(\))"
-)
-_MOST_OF_A_LINE = 1_000
-"""Characters in which a default is looked for: a line that others wrote can be of any length."""
 _CHECKS = re.compile(r"assert|raises|fail|warns|expect|verify|check|should", re.IGNORECASE)
 # Syntax that a newer Python than the one this runs on may well accept.
 _NEWER = re.compile(r"\s*(?:type\s+\w+|(?:async\s+)?def\s+\w+\[|class\s+\w+\[|except\s+\w+,)")
@@ -35,7 +31,7 @@ def syntax_errors(change: Change) -> Iterator[Finding]:
         if not isinstance(error, SyntaxError) or "<<<<<<<" in text:
             continue
         number, why = error.lineno or 1, error.msg or "invalid syntax"
-        line = [*text.split("\n"), ""][number - 1]
+        line = "".join(text.split("\n")[number - 1 : number])
         newer = _NEWER.match(line) or why.startswith(("f-string", "t-string"))
         sure = (number in _ours(file) or file.status == "added") and not newer
         words = f"Python {sys.version_info[0]}.{sys.version_info[1]} cannot parse this file: {why}."
@@ -44,18 +40,18 @@ def syntax_errors(change: Change) -> Iterator[Finding]:
 
 def mutable_defaults(change: Change) -> Iterator[Finding]:
     for file in change.files:
-        defaults = [each for node in functions(change, file.path) for each in _defaults(node)]
-        found = [
-            (name, default.lineno)
-            for name, default in defaults
-            if default.lineno in _ours(file) and _is_mutable(default)
-        ]
-        if is_python(file.path) and file.path not in change.whole:
-            matches = ((_DEFAULT.match(each.text[:_MOST_OF_A_LINE]), each) for each in file.added)
-            found = [(match[1], each.number) for match, each in matches if match]
-        for name, number in found:
-            words = f"The default of `{name}` is one object that all calls share. Use None, make it inside."
-            yield Finding(file.path, number, "mutable-default", "question", words)
+        for new in defined(file, "+ ") if is_python(file.path) else ():
+            node = parse_def(new.signature)
+            given = node.args if node else ast.arguments([], [], None, [], [], None, [])
+            placed = [*given.posonlyargs, *given.args]
+            pairs = [*zip(reversed(placed), reversed(given.defaults), strict=False)]
+            named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+            pairs += [(name, default) for name, default in named if default]
+            for name, default in pairs:
+                number = new.line + default.lineno - 1
+                if _is_mutable(default) and number in _ours(file):
+                    words = f"The default of `{name.arg}` is one object that all calls share. Make it inside."
+                    yield Finding(file.path, number, "mutable-default", "question", words)
 
 
 def long_functions(change: Change) -> Iterator[Finding]:
@@ -63,9 +59,7 @@ def long_functions(change: Change) -> Iterator[Finding]:
         for node in () if is_test(file.path) else functions(change, file.path):
             inside = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             if len(inside) > LONG_FUNCTION and len(_ours(file) & set(inside)) > len(inside) // 10:
-                words = (
-                    f"`{node.name}` is {len(inside)} lines long now. Has a part a name of its own?"
-                )
+                words = f"`{node.name}` is {len(inside)} lines long now. Can a part have a name?"
                 yield Finding(file.path, node.lineno, "long-function", "nit", words)
 
 
@@ -89,16 +83,6 @@ def _checks(node: ast.AST) -> bool:
         return not isinstance(node.test, ast.Constant)
     called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
     return isinstance(node, ast.Raise) or _CHECKS.search(called) is not None
-
-
-def _defaults(node: FunctionNode) -> Iterator[tuple[str, ast.expr]]:
-    arguments = node.args
-    placed = [*arguments.posonlyargs, *arguments.args]
-    tail = placed[len(placed) - len(arguments.defaults) :]
-    yield from ((each.arg, default) for each, default in zip(tail, arguments.defaults, strict=True))
-    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if default is not None:
-            yield argument.arg, default
 
 
 def _is_mutable(node: ast.expr) -> bool:

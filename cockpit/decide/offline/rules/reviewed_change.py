@@ -15,9 +15,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cockpit.core.fenced_text import unfence_text, unspan
+from cockpit.core.parse_diff import FileDiff, Line, parse_diff
 from cockpit.core.test_files import is_test
 from cockpit.decide.model import PacketFact
-from cockpit.decide.offline.rules.parse_diff import FileDiff, Line, parse_diff
 
 _DOC_FOLDERS = frozenset({"doc", "docs", "documentation"})
 _DOC_SUFFIXES = frozenset({".md", ".rst", ".adoc", ".txt"})
@@ -32,6 +32,9 @@ _STATED = re.compile(
 )
 _REFERENCE = re.compile(r"(?P<path>[^\s:][^:\n]*?):(?P<line>\d+)(?:-\d+)?: ?(?P<text>.*)")
 _NAMES = re.compile(r"\\b\(\?:(?P<names>\w+(?:\|\w+)*)\)\\b")
+_FIELD = re.compile(r"^\*\*(Title|Author):\*\* (.*)$", re.MULTILINE)
+_LINKED = re.compile(r"^- (#\d+): (.*) \(\S+\)$", re.MULTILINE)
+_MENTION = re.compile(r"(?<![\w`])(@[\w/-]+)")
 
 
 def is_docs(path: str) -> bool:
@@ -49,22 +52,14 @@ def is_source(path: str) -> bool:
     return is_code(path) and not is_test(path) and not is_docs(path)
 
 
-class Reference(Struct, frozen=True):
-    """A line somewhere that a search or symbol fact showed."""
-
-    path: str
-    line: int
-    text: str
-
-
 class Change(Struct, frozen=True):
     """A diff with its surroundings, all as the change leaves them.
 
     ``listed`` are the changed paths as the opening lists them, which is more than ``files`` where the diff
     was cut; ``stated`` are git's own counts of added and removed lines, None where the opening has none.
     ``partial`` are files of which the diff shows a part. ``whole`` are complete texts by path; ``lines``
-    numbered lines by path, from the diff and from every fact that shows part of a file. ``references`` and
-    ``looked_up`` come from symbol and search facts: what they showed, and the names that were searched for.
+    numbered lines by path, from the diff and from every fact that shows some; ``looked_up`` the names that
+    were searched for.
     """
 
     files: tuple[FileDiff, ...]
@@ -73,7 +68,6 @@ class Change(Struct, frozen=True):
     partial: tuple[str, ...] = ()
     whole: Mapping[str, str] = field(default_factory=dict)
     lines: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-    references: tuple[Reference, ...] = ()
     looked_up: frozenset[str] = frozenset()
 
     @property
@@ -88,10 +82,8 @@ class Change(Struct, frozen=True):
     @property
     def seen(self) -> tuple[int, int]:
         """Added and removed lines that the diff shows."""
-        return (
-            sum(len(file.added) for file in self.files),
-            sum(len(file.removed) for file in self.files),
-        )
+        files = self.files
+        return sum(len(each.added) for each in files), sum(len(each.removed) for each in files)
 
     @property
     def is_seen(self) -> bool:
@@ -145,7 +137,6 @@ def change_of(facts: Sequence[PacketFact]) -> Change:
     block = opening.partition("\n**Files Changed:**\n")[2].partition("\n\n**Diff:**\n")[0]
     stated = _STATED.search(block)
     listed = [match["path"] for line in block.split("\n")[1:] if (match := _LISTED.fullmatch(line))]
-    references, looked_up = _lookups(facts)
     return Change(
         files=tuple(by_path.values()),
         listed=tuple(unspan(path) for path in listed if not path.startswith("… ")),
@@ -153,8 +144,7 @@ def change_of(facts: Sequence[PacketFact]) -> Change:
         partial=tuple(file.path for file in by_path.values() if _is_torn(file)),
         whole=whole,
         lines=lines,
-        references=references,
-        looked_up=looked_up,
+        looked_up=_look_up(facts, lines),
     )
 
 
@@ -195,23 +185,20 @@ def _clean(text: str) -> str:
     return text.removesuffix("␍").removesuffix("\r")
 
 
-def _lookups(facts: Sequence[PacketFact]) -> tuple[tuple[Reference, ...], frozenset[str]]:
-    references: dict[tuple[str, int], Reference] = {}
+def _look_up(facts: Sequence[PacketFact], lines: dict[str, dict[int, str]]) -> frozenset[str]:
+    """Add the lines that symbols and searches found; return the names that were searched everywhere."""
     names: set[str] = set()
     for fact in facts:
-        text = fact.text
+        text = fact.text if fact.source_type == "search" else ""
         if fact.source_type == "symbol":
             names.add(str(fact.provenance.get("name", "")))
-            text = text.rpartition("\nused at\n")[2]
-        elif fact.source_type == "search" and not fact.provenance.get("glob"):
+            text = fact.text.rpartition("\nused at\n")[2]
+        elif not fact.provenance.get("glob"):
             names.update(searched_names(str(fact.provenance.get("regex", ""))))
-        elif fact.source_type != "search":
-            continue
-        for line in text.split("\n"):
-            if match := _REFERENCE.match(line):
-                at = Reference(match["path"], int(match["line"]), _clean(match["text"]))
-                references.setdefault((at.path, at.line), at)
-    return tuple(references[key] for key in sorted(references)), frozenset(names)
+        for match in filter(None, map(_REFERENCE.match, text.split("\n"))):
+            known = lines.setdefault(match["path"], {})
+            known.setdefault(int(match["line"]), _clean(match["text"]))
+    return frozenset(names)
 
 
 def search_for(names: Iterable[str]) -> str:
@@ -223,3 +210,44 @@ def searched_names(regex: str) -> list[str]:
     """The names of an expression that :func:`search_for` made; none for any other."""
     match = _NAMES.fullmatch(regex)
     return match["names"].split("|") if match else []
+
+
+class Frame(Struct, frozen=True):
+    """``subject`` is ``PR #24`` or the range, ``title`` its title or the subject; ``about`` the first
+    sentence of the description; ``linked`` the issues that it closes, each with its title."""
+
+    subject: str
+    title: str
+    author: str
+    about: str
+    linked: str
+
+
+def frame_of(facts: Sequence[PacketFact]) -> Frame:
+    """Return the frame that the opening message among ``facts`` states; missing fields are empty."""
+    opening = "\n".join(fact.text for fact in facts if fact.source_type == "task")
+    head = opening.partition("\n**Files Changed:**\n")[0]
+    fields = {name: quiet(unspan(value)) for name, value in reversed(_FIELD.findall(head))}
+    body, _, linked = head.partition("\n**Body:**\n")[2].rpartition("\n\n**Linked Issues:**\n")
+    match = re.match(r"## Task: Review (.+)", opening)
+    subject = match[1] if match else "this change"
+    return Frame(
+        subject=subject,
+        title=f"“{fields['Title']}”" if fields.get("Title") else subject,
+        author=fields.get("Author", ""),
+        about=quiet(_first_sentence(unfence_text(body))),
+        linked=", ".join(f"{at} ({quiet(unspan(title))})" for at, title in _LINKED.findall(linked)),
+    )
+
+
+def quiet(text: str) -> str:
+    """Quote text of a pull request: its mentions must not notify people."""
+    return _MENTION.sub(r"`\1`", text)
+
+
+def _first_sentence(body: str) -> str:
+    for block in body.split("\n\n"):
+        line = " ".join(block.split())
+        if line and line[0] not in "-*#>|<`[(" and "no description" not in line:
+            return re.split(r"(?<=[.!?])\s", line, maxsplit=1)[0][:240]
+    return ""

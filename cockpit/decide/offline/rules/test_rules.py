@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from cockpit.core.parse_diff import FileDiff, Line
 from cockpit.core.test_files import is_test
 from cockpit.decide.offline.rules.code_and_comments import added_code
-from cockpit.decide.offline.rules.parse_diff import FileDiff, Line
 from cockpit.decide.offline.rules.public_name_rules import new_names, removed_names
 from cockpit.decide.offline.rules.review_finding import Finding, quote_names
 from cockpit.decide.offline.rules.reviewed_change import Change, is_source
@@ -32,14 +32,16 @@ def tests_on(file: FileDiff, sign: str) -> dict[str, Line]:
 
 def lost_tests(change: Change) -> Iterator[Finding]:
     gained = {name for file in change.files for name in tests_on(file, "+")}
-    gone = {name.name for name in removed_names(change)}
+    gone = "|".join(re.escape(name.name) for name in removed_names(change)) or "(?!)"
+    # What a test speaks of may be gone as well.
+    subject = re.compile(rf"(?:\b|_)(?:{gone})(?:\b|_)")
     touched = any(is_source(file.path) and (file.added or file.removed) for file in change.files)
     for file in change.files:
         before = tests_on(file, "-")
         lost = {
             name: line
             for name, line in before.items()
-            if name not in gained and not _mentions(_body(file, line), gone)
+            if name not in gained and not subject.search(_body(file, line))
         }
         if len(lost) <= len(tests_on(file, "+").keys() - before.keys()):
             # As many came in the same file: renamed or rewritten, not lost.
@@ -66,15 +68,9 @@ def _body(file: FileDiff, start: Line) -> str:
     return "\n".join(removed)
 
 
-def _mentions(text: str, names: Iterable[str]) -> bool:
-    """True when ``text`` speaks of one of ``names``: what it tested is gone as well."""
-    return any(re.search(rf"(?:\b|_){re.escape(name)}(?:\b|_)", text) for name in names)
-
-
 def missing_tests(change: Change) -> Iterator[Finding]:
     shown = (lines.values() for path, lines in change.lines.items() if is_test(path))
     tested = "\n".join(text for texts in shown for text in texts)
-    tested += "\n".join(each.text for each in change.references if is_test(each.path))
     untested: dict[str, dict[str, int]] = {}
     for new in new_names(change):
         if not new.name.isupper() and not re.search(rf"\b{re.escape(new.name)}\b", tested):

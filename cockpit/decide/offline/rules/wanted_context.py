@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from cockpit.core.parse_diff import FileDiff
 from cockpit.core.test_files import is_test
 from cockpit.decide.offline.rules.changed_definitions import touched
-from cockpit.decide.offline.rules.parse_diff import FileDiff
 from cockpit.decide.offline.rules.public_name_rules import (
     changed_signatures,
     narrowed_functions,
@@ -62,15 +62,11 @@ def _unseen(change: Change, target: Mapping[str, Any]) -> Iterator[Item]:
     """Files that the cut left out of the diff, whole or in part, sources first."""
     seen = {file.path for file in change.files} - {*change.partial}
     missing = [path for path in change.listed if path not in seen and is_code(path)]
-    source = f"pr:{target['pr']}" if "pr" in target else "diff:"
-    source += (
-        f"{target['base']}..{target['tip']}" if "pr" not in target and target.get("base") else ""
-    )
-    for path in sorted(missing, key=lambda path: (is_test(path), path))[:3]:
-        if source != "diff:":
-            yield Item(
-                f"{source} in {spelled(path)}", "diff", (path,), "the diff was cut before it"
-            )
+    source = f"diff:{target['base']}..{target['tip']}" if target.get("base") else ""
+    source = f"pr:{target['pr']}" if "pr" in target else source
+    for path in sorted(missing, key=lambda path: (is_test(path), path))[: 3 if source else 0]:
+        why = "the diff was cut before it"
+        yield Item(f"{source} in {spelled(path)}", "diff", (path,), why)
 
 
 def _callers(change: Change) -> Iterator[Item]:
@@ -78,16 +74,16 @@ def _callers(change: Change) -> Iterator[Item]:
     if names := list(dict.fromkeys(names))[:_NAMES]:
         why = f"does anything still use {_some(names)}?"
         yield Item(f"search:{search_for(names)}", "callers", tuple(names), why)
-    for each in narrowed_functions(change):
-        name, how = each.name.name, each.how.replace("`", "")
-        yield Item(f"symbol:{name}", "callers", (name,), f"its callers: it {how}")
+    for new, _, _, how in narrowed_functions(change):
+        why = f"its callers: it {how.replace('`', '')}"
+        yield Item(f"symbol:{new.name}", "callers", (new.name,), why)
 
 
 def _code(change: Change) -> Iterator[Item]:
     """The code around what changed, the most changed file first."""
     files = [file for file in change.files if is_code(file.path) and file.hunks]
     files = [file for file in files if file.status not in ("added", "removed")]
-    for file in sorted(files, key=lambda file: (is_test(file.path), -_size(file), file.path)):
+    for file in sorted(files, key=lambda file: (is_test(file.path), -file.size, file.path)):
         if file.path in change.whole:
             continue
         last = max(hunk.new_start + hunk.new_count for hunk in file.hunks)
@@ -132,10 +128,6 @@ def _windows(file: FileDiff) -> list[tuple[int, int]]:
         else:
             windows.append((first, until))
     return sorted(windows, key=lambda window: (window[0] - window[1], window[0]))
-
-
-def _size(file: FileDiff) -> int:
-    return len(file.added) + len(file.removed)
 
 
 def reasons(items: Sequence[Item]) -> str:

@@ -61,6 +61,11 @@ class FileDiff(Struct, frozen=True):
     def removed(self) -> tuple[Line, ...]:
         return tuple(line for line in self.lines() if line.sign == "-")
 
+    @property
+    def size(self) -> int:
+        """How many lines it adds and removes."""
+        return len(self.added) + len(self.removed)
+
     def lines(self) -> Iterator[Line]:
         for hunk in self.hunks:
             yield from hunk.lines
