@@ -20,7 +20,7 @@ STARTERS = {
     "cockpit/app/external_editor.py": "the user's editor",
     "cockpit/chains/chain_process.py": "cockpit itself",
     "cockpit/chains/supervisor.py": "cockpit itself",
-    "cockpit/commands/demo/demo_chain.py": "cockpit itself",
+    "cockpit/commands/demo/demo_headless.py": "cockpit itself",
     "cockpit/core/project/safe_git.py": "git, with its own words",
     "cockpit/hook/ingest_worker.py": "cockpit itself",
     "cockpit/hook/start_chain.py": "cockpit itself",

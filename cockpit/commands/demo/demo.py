@@ -14,6 +14,7 @@ import click
 
 from cockpit.cli_options import examples
 from cockpit.commands.demo.sample_project import Sample, make_sample, shipped
+from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import find_project, load_project_settings
 from cockpit.commands.terminal import is_terminal, say
 from cockpit.core.project_paths import list_abandoned_states
@@ -23,9 +24,29 @@ if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
 
-SCRIPT = "bug.toml"
+SCRIPT = "scenario.toml"
 PREFIX = "cockpit-demo-"
 """How the names of sample projects in temporary folders begin."""
+
+_SESSION_STEPS = {
+    "{} -c": "resumes the last session",
+    "{} replay last": "replays it from its first row",
+    "{} packet explain": "explains why each fact was kept, shortened or dropped",
+}
+_OWN_SESSION = {
+    "{} review BRANCH": "reviews it, without a key",
+    "{}": "opens the screen; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model",
+}
+_CHAIN_STEPS = {
+    "{} chain show 1": "shows its workers and their tasks",
+    "{} handoff show T-5 --details": "shows why T-5 is blocked",
+    "git log --graph --oneline cockpit/ch-1": "shows the commits",
+    "git merge cockpit/ch-1": "merges them",
+}
+_OWN_CHAIN = {
+    "{} tasks add TITLE": "adds a task to the backlog",
+    "{} work --all": "works through it and asks before each action",
+}
 
 
 @click.command(
@@ -64,33 +85,26 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
         )
     say(f"Making the sample project in {root} …")
     sample = asyncio.run(make_sample(root))
-    if chain:
-        from cockpit.commands.demo import demo_chain
-
-        ended = asyncio.run(demo_chain.play(sample))
-        say(demo_chain.next_steps(root, program, ended))
-        ctx.exit(ended)
     os.chdir(root)
     place = find_project()
-    script = _script(place)
-    # A model's name and a policy of the user's own settings are for their own work.
-    settings = load_project_settings(place, {"[model] name": script, "[approval] policy": "ask"})
-    if is_terminal(sys.stdin) and is_terminal(sys.stdout):
-        code = asyncio.run(_on_screen(place, settings, sample))
-    else:
-        from cockpit.commands.demo.demo_headless import play
-
-        code = asyncio.run(play(place, settings, sample, script))
-    say(_next_steps(root, program))
+    place.prepare()
+    script = place.state / SCRIPT  # in no worktree, and there for every worker
+    script.write_bytes(shipped(SCRIPT).read_bytes())
+    code = _play(place, sample, f"script:{script}", chain)
+    say(_next_steps(root, program, chain, code))
     ctx.exit(code)
 
 
-def _script(place: ProjectPaths) -> str:
-    """Copy the script of the bug into the project; return the name of its model."""
-    place.prepare()
-    target = place.state / SCRIPT
-    target.write_bytes(shipped(SCRIPT).read_bytes())
-    return f"script:{target}"
+def _play(place: ProjectPaths, sample: Sample, script: str, chain: bool) -> int:
+    from cockpit.commands.demo import demo_headless
+
+    if chain:
+        return asyncio.run(demo_headless.play_chain(place, sample, script))
+    # A model's name and a policy of the user's own settings are for their own work.
+    settings = load_project_settings(place, {"[model] name": script, "[approval] policy": "ask"})
+    if is_terminal(sys.stdin) and is_terminal(sys.stdout):
+        return asyncio.run(_on_screen(place, settings, sample))
+    return asyncio.run(demo_headless.play_sessions(place, settings, sample, script))
 
 
 async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) -> int:
@@ -118,18 +132,19 @@ async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) ->
                 say(f"cockpit: the guide stopped: {lost}")
 
 
-def _next_steps(root: Path, program: str) -> str:
-    return (
+def _next_steps(root: Path, program: str, chain: bool, code: int) -> str:
+    """Return the commands that the user can try after the demo."""
+    steps, own = (_CHAIN_STEPS, _OWN_CHAIN) if chain else (_SESSION_STEPS, _OWN_SESSION)
+    if chain and code == Exit.INTERRUPTED:
+        steps, own = {"{} work --continue": "resumes where it stopped"}, {}
+    lines = [
         f"\nThe sample project is in {root}. Delete it when you no longer need it;"
-        " `cockpit state clean` then deletes its state.\n"
-        f"  cd {root}\n"
-        f"  {program} -c\n      resumes the last session\n"
-        f"  {program} replay last\n      replays it from its first row\n"
-        f"  {program} packet explain\n      explains why each fact was kept, shortened or dropped\n"
-        "In a repository of your own:\n"
-        f"  {program} review BRANCH\n      reviews it, without a key\n"
-        f"  {program}\n      opens the screen; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model"
-    )
+        f" `cockpit state clean` then deletes its state.\n  cd {root}",
+        *(f"  {command.format(program)}\n      {what}" for command, what in steps.items()),
+        *(["In a repository of your own:"] if own else []),
+        *(f"  {command.format(program)}\n      {what}" for command, what in own.items()),
+    ]
+    return "\n".join(lines)
 
 
 def _program() -> str:

@@ -2,125 +2,128 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator
+from pathlib import Path
 
 from cockpit.access.run_program import run_git, run_program
 from cockpit.commands.demo.sample_project import Sample
 from cockpit.core.project.safe_git import git_environment
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
+from cockpit.store.backlog import handoffs, tasks
+from cockpit.store.chains import chains
+from cockpit.store.chains.chains import Chain
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import outbox, proposals, sessions, waves
-from cockpit.store.sessions.outbox import OutboxAction
-from cockpit.store.sessions.proposals import Proposal, shown_reason
+from cockpit.store.sessions.proposals import shown_reason
+from cockpit.store.sessions.sessions import Session
 
+BLOCKED = "T-5"
+"""The task of the demo that the fixer cannot fix."""
 SHOWN_DIGEST = 16
 """Characters of a digest that are shown; `cockpit packet show` prints it in full."""
 
 
-def session_report(connection: sqlite3.Connection, session_id: str) -> str:
-    """Return a session's waves with phases and packets, its proposals with decisions, its receipts."""
-    session = sessions.load(connection, session_id)
-    status = session.result.get("status", session.status)
-    lines = [f"{session.title}", f"  session {session_id} · {session.task_type} · {status}", ""]
-    for wave in waves.select_for_session(connection, session_id):
-        stored = packets.find(connection, wave.wave_id)
-        lines.append(f"  wave {wave.ordinal}  {wave.phase}" + (_packet(stored) if stored else ""))
-    lines.append("")
-    for proposal in proposals.select_for_session(connection, session_id):
-        lines += _proposal(proposal)
-    lines.append("")
-    for action in outbox.select_for_session(connection, session_id):
-        lines += _receipts(connection, action)
-    return "\n".join(lines).rstrip()
+async def report(store: Store, place: ProjectPaths, sample: Sample) -> tuple[str, list[str]]:
+    """Check the sessions or the chain that worked in the sample; return a report and a list of problems.
 
-
-def _packet(stored: packets.StoredPacket) -> str:
-    packet = stored.packet
-    count = len(list(packet.rendered()))
-    return (
-        f"  packet {stored.digest[:SHOWN_DIGEST]}  {pluralize(count, 'fact')}, "
-        f"{packet.sent:,} of {packet.token_budget:,} tokens"
-    )
-
-
-def _proposal(proposal: Proposal) -> list[str]:
-    sign = state_sign("proposal", proposal.status).sign
-    by = f" by {proposal.decided_by}" if proposal.decided_by else ""
-    revises = " (revised)" if proposal.revises else ""
-    reason = shown_reason(proposal)
-    lines = [
-        f"  {sign} {proposal.proposal_id}  {proposal.kind}{revises}: {proposal.title}",
-        f"      {proposal.status}{by}" + (f": “{reason}”" if reason else ""),
-    ]
-    if proposal.kind == "context":
-        lines += [f"      · {item['item']}" for item in proposal.body["items"]]
-    lines += [f"      {change}" for change in proposal.body.get("changes", ())]
-    return lines
-
-
-def _receipts(connection: sqlite3.Connection, action: OutboxAction) -> list[str]:
-    receipts = outbox.select_receipts(connection, action.action_id)
-    return [
-        f"  receipt {receipt.receipt_id}  {receipt.status}: {receipt.summary}"
-        for receipt in receipts
-    ] or [f"  {action.action_id}  {action.phase}: {action.title} {action.last_error}".rstrip()]
-
-
-async def project_report(
-    store: Store, sample: Sample, ended: Sequence[str]
-) -> tuple[str, list[str]]:
-    """Check the project and the store; return a report and a list of problems.
-
-    It checks the commit, the tests, the packets and the journal. ``ended`` are the sessions that should be
-    done. The list is empty where all checks pass.
+    The list is empty where all checks pass.
     """
     from cockpit.orient.verify_packet import verify_packet
 
-    broken, wave_ids, chain = await store.read(lambda connection: _stored(connection, ended))
-    log = await run_git("log", "-1", "--stat", "--format=commit %H%n%an, %s", cwd=sample.root)
-    head = await run_git("rev-parse", "HEAD", cwd=sample.root)
-    if head.text.strip() == sample.main:
-        broken.append("no commit was made")
+    chain = next(iter(await store.read(chains.select)), None)
+    lines = await store.read(lambda connection: list(_describe_work(connection, chain)))
+    broken = await store.read(lambda connection: list(_find_unfinished(connection, chain)))
+    branch = chain.branch if chain else "main"
+    log = await run_git(
+        "log", "-1", "--stat", "--format=commit %H%n%an, %s", branch, cwd=sample.root
+    )
     tests = await run_program(
-        ("python3", "-m", "unittest"), cwd=sample.root, timeout_s=60, env=git_environment()
+        ("python3", "-B", "-m", "unittest"),
+        cwd=place.state / "worktrees" / chain.chain_id if chain else sample.root,
+        timeout_s=60,
+        env=git_environment(),
     )
     test_output = " ".join(line for line in tests.error_text.splitlines()[-3:] if line)
-    if not tests.ok:
-        broken.append("the sample's tests do not pass")
-    again = [verify_packet(store, wave_id) for wave_id in wave_ids]
-    if not all(outcome.ok for outcome in again):
-        broken.append("a packet does not compile to the same bytes again")
-    if not chain.ok:
-        broken.append("the journal's chain is broken")
-    lines = [
-        *(f"  {line}" for line in log.text.strip().splitlines()),
-        "",
-        f"  its tests, run again: {test_output}",
-        f"  packets compiled again: {sum(outcome.ok for outcome in again)} of {len(again)} the same, byte "
-        "for byte",
-        f"  journal: {pluralize(chain.rows, 'row')}, "
-        f"{'each follows from the one before' if chain.ok else 'broken'}",
+    outcomes = [
+        verify_packet(store, wave_id) for wave_id in await store.read(packets.select_wave_ids)
     ]
+    same = sum(outcome.ok for outcome in outcomes)
+    journal = await store.read(verify_chain.verify)
+    head = await run_git("rev-parse", "HEAD", cwd=sample.root)
+    changes = await run_git("status", "--porcelain", cwd=sample.root)
+    is_kept = head.text.strip() == sample.main and not changes.text
+    for is_wrong, problem in (
+        (not tests.ok, f"the tests of {branch} do not pass"),
+        (same < len(outcomes), "a packet does not compile to the same bytes again"),
+        (not journal.ok, "the journal's chain is broken"),
+        (not chain and head.text.strip() == sample.main, "no commit was made"),
+        (bool(chain) and not is_kept, "your checkout was changed"),
+    ):
+        broken += [problem] if is_wrong else []
+    lines += [
+        f"{branch} of {sample.root}",
+        *(f"  {line}" for line in log.text.strip().splitlines()),
+        f"  its tests, run again: {test_output}",
+        f"  your checkout: {'unchanged' if is_kept else 'on the new commit'}",
+        f"  packets compiled again: {same} of {len(outcomes)} the same, byte for byte",
+        f"  journal: {pluralize(journal.rows, 'row')}, "
+        f"{'each follows from the one before' if journal.ok else 'broken'}",
+    ]
+    if chain:
+        path = chain.report_path or "missing"
+        lines.append(f"  report: {path}")
+        if not await asyncio.to_thread((sample.root / Path(path)).is_file):
+            broken.append("the chain's report is missing")
     return "\n".join(lines), broken
 
 
-def _stored(
-    connection: sqlite3.Connection, ended: Sequence[str]
-) -> tuple[list[str], list[str], verify_chain.Verdict]:
-    """Return problems of the sessions, the waves with a packet, and the verdict on the journal."""
-    loaded = [sessions.load(connection, session_id) for session_id in ended]
-    broken = [
-        f"{session.title!r} ({session.session_id}) ended {session.result.get('status', session.status)}"
-        for session in loaded
-        if session.result.get("status") != "done"
-    ]
-    wave_ids = [
-        stored.wave_id
-        for session_id in ended
-        for stored in packets.select_for_session(connection, session_id)
-    ]
-    return broken, wave_ids, verify_chain.verify(connection)
+def _describe_work(connection: sqlite3.Connection, chain: Chain | None) -> Iterator[str]:
+    if chain is None:
+        for session in reversed(sessions.select_recent(connection)):
+            yield from _describe_session(connection, session)
+        return
+    yield f"{chain.chain_id} {chain.status}"
+    for task in sorted(tasks.select(connection, limit=100), key=lambda task: task.number):
+        handoff = handoffs.find(connection, task.task_id)
+        yield f"  {state_sign('task', task.status).sign} {task.task_id}  {task.status}: {task.title}"
+        yield f"       {handoff.summary.partition(chr(10))[0] if handoff else 'no handoff'}"
+    yield ""
+
+
+def _describe_session(connection: sqlite3.Connection, session: Session) -> Iterator[str]:
+    """Yield its waves with packets, its proposals with decisions, its receipts."""
+    session_id = session.session_id
+    yield f"{session.title}\n  session {session_id} · {session.task_type} · {session.result.get('status')}"
+    for wave in waves.select_for_session(connection, session_id):
+        stored = packets.find(connection, wave.wave_id)
+        digest = f"  packet {stored.digest[:SHOWN_DIGEST]}" if stored else ""
+        yield f"  wave {wave.ordinal}  {wave.phase}{digest}"
+    for each in proposals.select_for_session(connection, session_id):
+        sign, reason = state_sign("proposal", each.status).sign, shown_reason(each)
+        yield f"  {sign} {each.proposal_id}  {each.kind}: {each.title}"
+        yield f"      {each.status} by {each.decided_by}" + (f": “{reason}”" if reason else "")
+        yield from (f"      {change}" for change in each.body.get("changes", ()))
+    for action in outbox.select_for_session(connection, session_id):
+        for receipt in outbox.select_receipts(connection, action.action_id):
+            yield f"  receipt {receipt.receipt_id}  {receipt.status}: {receipt.summary}"
+    yield ""
+
+
+def _find_unfinished(connection: sqlite3.Connection, chain: Chain | None) -> Iterator[str]:
+    if chain is None:
+        for session in sessions.select_recent(connection):
+            if (status := session.result.get("status", session.status)) != "done":
+                yield f"{session.title!r} ({session.session_id}) ended {status}"
+        return
+    if chain.status != "completed":
+        yield f"{chain.chain_id} is {chain.status}"
+    for task in tasks.select(connection, limit=100):
+        expected = "blocked" if task.task_id == BLOCKED else "done"
+        if task.status != expected:
+            yield f"{task.task_id} is {task.status} and not {expected}"

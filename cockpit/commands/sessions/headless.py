@@ -69,11 +69,18 @@ class AgentStart(Struct, frozen=True):
 class RowPrinter:
     """Prints the rows of one session in the chosen format, each once and in order.
 
-    ``after`` is the sequence number of the last row that is not printed.
+    ``after`` is the sequence number of the last row that is not printed; ``hints`` adds commands for the
+    user to the story.
     """
 
     def __init__(
-        self, output: str, after: int, *, prints_review: bool = False, agents: bool = False
+        self,
+        output: str,
+        after: int,
+        *,
+        prints_review: bool = False,
+        agents: bool = False,
+        hints: bool = True,
     ) -> None:
         self.seq = after
         self._lines = output == "stream-json"
@@ -82,7 +89,7 @@ class RowPrinter:
         stream = sys.stdout if output == "text" and not prints_review else sys.stderr
         quiet = self._lines or (output == "json" and not is_terminal(sys.stderr))
         self._output = None if quiet else SafeStream(stream)
-        self._story = Storyteller(agents=agents, width=output_width(stream))
+        self._story = Storyteller(hints=hints, agents=agents, width=output_width(stream))
 
     def print_rows(self, rows: Sequence[journal.Row]) -> None:
         """Print these rows. Raises :class:`ReaderGone`."""

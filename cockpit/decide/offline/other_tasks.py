@@ -19,6 +19,7 @@ _PLAN = (
     "1. Read the places found, and the tests next to them.\n2. Follow who calls them.\n"
     "3. Answer or change there: a failing test first, then the change, then the project's checks."
 )
+_SEARCHES = ("symbol", "search")
 _REQUEST = re.compile(r"\n### What Was Asked\n\n(?P<words>.*?)(?:\n\n### |\Z)", re.DOTALL)
 _PATH = re.compile(
     r"(?<![\w/:])(?:[\w.@+-]+/)*[\w@+-]+\.(?!\d)[A-Za-z]{1,5}\b|(?:[\w.@+-]+/)+[\w.@+-]+"
@@ -104,8 +105,8 @@ def places(words: str) -> tuple[Item, ...]:
 
 
 def _plan(facts: Sequence[PacketFact], words: str) -> Answer:
-    found = [line for fact in facts if (line := _describe(fact))]
-    findings = "\n".join(found[:12]) or "No place that fits."
+    places_found = [line for fact in facts if (line := _describe(fact))]
+    findings = "\n".join(places_found[:12]) or "No place that fits."
     text = f"What I found:\n\n{findings}\n\nHow I would continue:\n\n{_PLAN}\n\n{NEEDS_MODEL}"
     summary = f"Oriented and planned “{shorten(words)}” by offline rules. {NEEDS_MODEL}"
     return finishing("blocked", summary, words=text)
@@ -114,7 +115,6 @@ def _plan(facts: Sequence[PacketFact], words: str) -> Answer:
 def _describe(fact: PacketFact) -> str:
     first = re.search(r"^\S[^:\n]*:\d+", fact.text, re.MULTILINE)
     name = f"- `{fact.source_ref.removeprefix('file:')}`"
-    found = (
-        f"{name}: first `{first[0]}`" if first and fact.source_type in ("symbol", "search") else ""
-    )
-    return name if fact.source_type == "file" else found
+    if fact.source_type == "file":
+        return name
+    return f"{name}: first `{first[0]}`" if first and fact.source_type in _SEARCHES else ""

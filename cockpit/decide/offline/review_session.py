@@ -27,7 +27,6 @@ from cockpit.decide.offline.understand_discussion import (
 FOLDER = ".cockpit/reviews"
 
 _NO_MODEL = "I am rules, not a model, and do not follow."
-_OTHER_TASKS = "/new starts another task, and /model chooses a model for more than reviews."
 _OWN = re.compile(r"your own pull request", re.IGNORECASE)
 _TAKEN = {
     "refused": re.compile(r"exists, and nothing of it is in your context"),
@@ -111,7 +110,7 @@ def _after_action(
     if messages_since(steps, last):
         quoted = f"You said “{shorten(message)}”."
         if not reply:
-            return Answer(f"{quoted} {_NO_MODEL} {REVIEW_HELP} {_OTHER_TASKS}")
+            return Answer(f"{quoted} {_NO_MODEL} {REVIEW_HELP}")
         return _propose(prompt, frame, wishes, f"{quoted} I {reply}.", actions)
     if last.status == "discussed":
         return Answer(ON_MIND)

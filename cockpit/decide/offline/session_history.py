@@ -40,7 +40,7 @@ class Step(Struct, frozen=True):
 def read_history(prompt: Prompt) -> list[Step]:
     """Return every step so far, in order, each with the user's replies."""
     facts = sorted((fact for fact in prompt.facts if fact.source_type == "exchange"), key=_place)
-    said = sorted(
+    messages = sorted(
         (fact.ordinal, fact.source_ref, fact.text)
         for fact in prompt.facts
         if fact.source_type == "person"
@@ -49,14 +49,14 @@ def read_history(prompt: Prompt) -> list[Step]:
     steps = []
     for fact, until in zip(facts, ends, strict=bool(facts)):
         wave, _ = _place(fact)
-        replies = [words.strip() for ordinal, _, words in said if wave < ordinal <= until]
+        replies = [words.strip() for ordinal, _, words in messages if wave < ordinal <= until]
         how = {name: str(fact.provenance.get(name, "")) for name in _TEXTS}
         if how["status"] == "discussed" and (match := _USER_SAID.search(how["result"])):
             replies.insert(0, match["words"].removesuffix(_TAIL).strip())
         given = fact.provenance.get("arguments")
         arguments = given if isinstance(given, Mapping) else {}
-        told = tuple(dict.fromkeys(filter(None, replies)))
-        steps.append(Step(**how, place=_place(fact), arguments=arguments, replies=told))
+        answers = tuple(dict.fromkeys(filter(None, replies)))
+        steps.append(Step(**how, place=_place(fact), arguments=arguments, replies=answers))
     return steps
 
 

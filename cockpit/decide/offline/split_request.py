@@ -79,8 +79,8 @@ def _task(title: str, kind: str, after: list[str]) -> dict[str, Any]:
 
 
 def _guess_type(title: str) -> str:
-    found = (kind for kind, asked in _TYPES.items() if re.search(asked, title, re.IGNORECASE))
-    return next(found, "feature")
+    kinds = (kind for kind, pattern in _TYPES.items() if re.search(pattern, title, re.IGNORECASE))
+    return next(kinds, "feature")
 
 
 def _clean(part: str) -> str:

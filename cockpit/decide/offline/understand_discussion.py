@@ -23,7 +23,7 @@ CONTEXT_HELP = (
 )
 REVIEW_HELP = (
     "I follow simple words here: “drop the nits”, “drop the questions”, “drop src/app.py”, “comment instead”,"
-    " “approve”, “request changes”, “add: …”. What should change?"
+    " “approve”, “request changes”, “add: …”. /new starts another task, and /model chooses a model for it."
 )
 
 _NOTHING = re.compile(r"\b(?:just|only) the diff\b|\A\W*(?:no|none|nothing|skip|stop)\W*\Z", re.I)
@@ -86,24 +86,24 @@ def narrow(items: Sequence[Item], words: str) -> tuple[tuple[Item, ...], str]:
 
 def wish(wishes: Wishes, words: str) -> tuple[Wishes, str]:
     """Apply one message of the user to their wishes; return them with what changed, '' for nothing."""
-    text, told, changed = words.strip(), [], dict[str, Any]()
+    text, changes, changed = words.strip(), [], dict[str, Any]()
     if note := _NOTE.search(text):
         text = text[: note.start()]
         changed["notes"] = (*wishes.notes, note["note"].strip())
-        told.append("added your words")
-    if verdict := next((name for name, asked in _VERDICTS.items() if asked.search(text)), None):
+        changes.append("added your words")
+    if verdict := next((name for name, pattern in _VERDICTS.items() if pattern.search(text)), None):
         changed["verdict"] = verdict
-        told.append(f"made the verdict “{verdict}”")
+        changes.append(f"made the verdict “{verdict}”")
     for clause in filter(_WITHOUT.search, _CLAUSES.split(text)):
         for section in ("nits", "questions"):
             if re.search(rf"\b{section}?\b", clause, re.IGNORECASE):
                 changed[section] = False
-                told.append(f"dropped the {section}")
+                changes.append(f"dropped the {section}")
         if names := [*_find_paths(clause), *re.findall(r"`([^`]+)`", clause)]:
             changed["without"] = (*changed.get("without", wishes.without), *names)
-            told.append(f"left out what concerns {quote_names(names)}")
+            changes.append(f"left out what concerns {quote_names(names)}")
     after = replace(wishes, **changed)
-    return after, " and ".join(told) if after != wishes else ""
+    return after, " and ".join(changes) if after != wishes else ""
 
 
 def _find_paths(clause: str) -> Iterable[str]:
@@ -121,6 +121,7 @@ def _names(clause: str, item: Item) -> bool:
     stems = [PurePosixPath(about).stem.lower() for about in item.about if "/" in about]
     names = [name for about in item.about for name in _called(about) if len(name) > 2]
     names += [stem for stem in stems if len(stem) > 4]
-    found = (re.search(rf"(?<![\w./]){re.escape(name)}(?!\w)", clause.lower()) for name in names)
+    text = clause.lower()
+    matches = (re.search(rf"(?<![\w./]){re.escape(name)}(?!\w)", text) for name in names)
     pattern = _SORTS.get(item.sort)
-    return any(found) or bool(pattern and pattern.search(clause))
+    return any(matches) or bool(pattern and pattern.search(clause))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import as_file
 from pathlib import Path
@@ -14,8 +12,7 @@ from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
 from state_for_tests import state_of
 
 from cockpit.act.model_tools import parse_call
-from cockpit.commands.demo.demo_chain_report import Checkout
-from cockpit.commands.demo.sample_project import Sample, shipped
+from cockpit.commands.demo.sample_project import shipped
 from cockpit.core.project_paths import locate_project
 from cockpit.core.secrets import mask_value
 from cockpit.decide.offline.scenario import load_scenario
@@ -42,7 +39,7 @@ class Ended:
 
 
 def test_every_call_of_the_script_is_one_that_cockpit_reads() -> None:
-    with as_file(shipped("chain.toml")) as path:
+    with as_file(shipped("scenario.toml")) as path:
         turns = load_scenario(path).turn
     assert turns
     for turn in turns:
@@ -51,9 +48,7 @@ def test_every_call_of_the_script_is_one_that_cockpit_reads() -> None:
             assert mask_value(dict(read.arguments)) == read.arguments
 
 
-def test_the_backlog_is_done_in_one_command(
-    copied: Callable[[Path], Sample], tmp_path: Path
-) -> None:
+def test_the_backlog_is_done_in_one_command(tmp_path: Path) -> None:
     """And what it tells, leaves and does not touch is what the guide says."""
     done = run_cockpit.run(
         ("demo", "--chain", "--dir", "sample"),
@@ -69,8 +64,6 @@ def test_the_backlog_is_done_in_one_command(
         _tasks_end_as_they_should(ended)
         _three_processes_did_it_and_two_ended_full(ended)
         _the_work_is_on_the_chain_s_branch_and_nowhere_else(ended)
-    fresh = copied(tmp_path / "fresh")
-    assert asyncio.run(Checkout.of(root)) == asyncio.run(Checkout.of(fresh.root))
     assert git(root, "rev-parse", "HEAD") == MAIN
     assert git(root, "status", "--porcelain", "--untracked-files=all") == ""
 
@@ -101,9 +94,14 @@ def _three_processes_did_it_and_two_ended_full(ended: Ended) -> None:
     assert [session.reason for session in sessions[:2]] == ["pressure", "pressure"]
     assert all(session.status == "clean" for session in sessions)
     assert all(session.tokens >= session.token_limit for session in sessions[:2])
-    for words in ("--all --headless --approve all", "s1  process", "s3  process", "unchanged"):
+    for words in (
+        "--all --headless --approve all",
+        "s1 (process",
+        "s3 (process",
+        "checkout: unchanged",
+    ):
         assert words in ended.told
-    assert "CHANGED" not in ended.told and "git merge cockpit/ch-1" in ended.said
+    assert "git merge cockpit/ch-1" in ended.said
     assert "\x1b" not in ended.told + ended.said
     report = (ended.root / ".cockpit" / "reports" / "chain-1-report.md").read_text()
     for words in (*DONE, "T-5", "The limit belongs to the band, as docs/rates.md says"):

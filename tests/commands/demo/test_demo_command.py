@@ -11,7 +11,7 @@ import run_cockpit
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS, DISCUSS_WORDS, LINES, Guide
-from cockpit.commands.demo.demo_policy import NAME as POLICY
+from cockpit.commands.demo.demo_headless import POLICY
 from cockpit.core.project_paths import locate_project
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store

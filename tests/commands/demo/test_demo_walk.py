@@ -51,8 +51,8 @@ async def cockpit(sample: Sample) -> AsyncIterator[Runtime]:
 
 
 def script(folder: Path) -> str:
-    path = folder / "bug.toml"
-    path.write_bytes(shipped("bug.toml").read_bytes().replace(b"pace = 0.012", b"pace = 0.0"))
+    path = folder / "scenario.toml"
+    path.write_bytes(shipped("scenario.toml").read_bytes().replace(b"pace = 0.012", b"pace = 0.0"))
     return f"script:{path}"
 
 

@@ -93,20 +93,20 @@ def signature(text: str) -> Signature | None:
     given = node.args
     placed = [*given.posonlyargs, *given.args]
     needed = len(placed) - len(given.defaults)
-    found = [
+    params = [
         Parameter(each.arg, _BY_PLACE[at >= len(given.posonlyargs)], default=_default(at >= needed))
         for at, each in enumerate(placed)
     ]
-    found = found[1:] if found and found[0].name in ("self", "cls") else found
+    params = params[1:] if params and params[0].name in ("self", "cls") else params
     if given.vararg:
-        found.append(Parameter(given.vararg.arg, Parameter.VAR_POSITIONAL))
-    found += [
+        params.append(Parameter(given.vararg.arg, Parameter.VAR_POSITIONAL))
+    params += [
         Parameter(each.arg, Parameter.KEYWORD_ONLY, default=_default(default is not None))
         for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
     ]
     if given.kwarg:
-        found.append(Parameter(given.kwarg.arg, Parameter.VAR_KEYWORD))
-    return Signature(found)
+        params.append(Parameter(given.kwarg.arg, Parameter.VAR_KEYWORD))
+    return Signature(params)
 
 
 def takes(signature: Signature, call: ast.Call) -> bool:

@@ -119,8 +119,8 @@ def findings(change: Change) -> tuple[Finding, ...]:
     """Everything the rules have to say about ``change``: by rule, then place, each once."""
     remarks: list[Finding] = []
     for rule in RULES:
-        found = sorted(sorted(set(rule(change))), key=_KIND)
-        for _, group in groupby(found, key=_KIND):
+        new = sorted(sorted(set(rule(change))), key=_KIND)
+        for _, group in groupby(new, key=_KIND):
             alike = list(group)
             remarks += alike[:ALIKE]
             if rest := alike[ALIKE:]:
@@ -193,8 +193,8 @@ def _strengths(change: Change) -> Iterator[Finding]:
     """What works well, as far as rules can see: always true, with a place."""
     tests = False
     for file in change.files:
-        known = tests_on(file, "-") | tests_on(file, " ")
-        fresh = {n: line.number for n, line in tests_on(file, "+").items() if n not in known}
+        earlier = tests_on(file, "-") | tests_on(file, " ")
+        fresh = {n: line.number for n, line in tests_on(file, "+").items() if n not in earlier}
         if fresh:
             tests = True
             words = f"Behaviour is under test: {quote_names(list(fresh))}."

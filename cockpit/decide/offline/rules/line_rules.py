@@ -84,15 +84,15 @@ def committed_by_mistake(change: Change) -> Iterator[Finding]:
             )
             words = f"{head.format(kind.replace('-', ' '))}, and read it from the environment."
             yield Finding(path, number, "secret", "question" if guess else "blocking", words)
-        if found := _BIDI.search(text):
-            code = found[1] or f"{ord(found[0]):04X}"
+        if match := _BIDI.search(text):
+            code = match[1] or f"{ord(match[0]):04X}"
             words = f"U+{code} changes the order in which this line is read: it may not do what it shows."
             yield Finding(
                 path, number, "hidden-character", "question" if shown else "blocking", words
             )
-        elif found := _CONTROL.search(text):
+        elif match := _CONTROL.search(text):
             words = (
-                f"A raw control character, U+{found[1]}, is in this line. An escape would show it."
+                f"A raw control character, U+{match[1]}, is in this line. An escape would show it."
             )
             yield Finding(path, number, "hidden-character", "question", words)
 
@@ -101,8 +101,8 @@ def judged_by_itself(change: Change) -> Iterator[Finding]:
     """What the table says of added lines of code."""
     for path, line, code in added_code(change):
         for name, grade, suffixes, pattern, text, tests in _CODE_RULES:
-            known = not suffixes or _suffix(path) in suffixes.split()
-            if known and tests in (None, is_test(path)) and re.search(pattern, code):
+            applies = not suffixes or _suffix(path) in suffixes.split()
+            if applies and tests in (None, is_test(path)) and re.search(pattern, code):
                 yield Finding(path, line, name, grade, text)
 
 
@@ -124,16 +124,16 @@ def swallowed_errors(change: Change) -> Iterator[Finding]:
 
 def prints(change: Change) -> Iterator[Finding]:
     """The first print that a source file gains, unless it printed before: then that is its trade."""
-    asked: set[str] = set()
+    printing: set[str] = set()
     for path, line, code in added_code(change):
-        if path in asked or not is_source(path) or _TALKS.search(path):
+        if path in printing or not is_source(path) or _TALKS.search(path):
             continue
         for suffixes, name, pattern in _PRINTS:
             if _suffix(path) in suffixes.split() and re.search(pattern, code):
                 ours = {each.number for file, each in change.added() if file.path == path}
                 lines = change.lines.get(path, {})
                 if not any(name in text for number, text in lines.items() if number not in ours):
-                    asked.add(path)
+                    printing.add(path)
                     words = (
                         f"Is this `{name.rstrip('(')}` meant to stay, or left over from debugging?"
                     )
@@ -142,9 +142,9 @@ def prints(change: Change) -> Iterator[Finding]:
 
 def todos(change: Change) -> Iterator[Finding]:
     for file, line in change.added():
-        found = _TODO.search(split_line(file.path, line.text.removesuffix("␍"))[1])
-        if found and not _TRACKED.search(found["rest"]):
-            note = found[0].strip().rstrip(".")[:80]
+        match = _TODO.search(split_line(file.path, line.text.removesuffix("␍"))[1])
+        if match and not _TRACKED.search(match["rest"]):
+            note = match[0].strip().rstrip(".")[:80]
             words = f"`{note}` is added. Do it here, or open an issue and name it."
             yield Finding(file.path, line.number, "todo", "nit", words)
 

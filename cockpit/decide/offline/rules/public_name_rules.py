@@ -164,10 +164,10 @@ def _once(file: FileDiff, sign: str) -> dict[str, Definition]:
 
 def _sorted_uses(change: Change, target: Definition) -> tuple[list[Use], list[Use]]:
     """Lines of code that use ``target``, and those that may mean another of its name."""
-    found = list(_uses(change, target.name))
-    sure = [use for use in found if _is_certain(change, use, target)]
+    all_uses = list(_uses(change, target.name))
+    sure = [use for use in all_uses if _is_certain(change, use, target)]
     called = _called_or_imported(target.name)
-    return sure, [use for use in found if use not in sure and called.search(use.text)]
+    return sure, [use for use in all_uses if use not in sure and called.search(use.text)]
 
 
 def _call_at(change: Change, use: Use, name: str) -> ast.Call | None:

@@ -196,8 +196,8 @@ def _look_up(facts: Sequence[PacketFact], lines: dict[str, dict[int, str]]) -> f
         elif not fact.provenance.get("glob"):
             names.update(searched_names(str(fact.provenance.get("regex", ""))))
         for match in filter(None, map(_REFERENCE.match, text.split("\n"))):
-            known = lines.setdefault(match["path"], {})
-            known.setdefault(int(match["line"]), _clean(match["text"]))
+            into = lines.setdefault(match["path"], {})
+            into.setdefault(int(match["line"]), _clean(match["text"]))
     return frozenset(names)
 
 
