@@ -45,7 +45,7 @@ def answer_plan(prompt: Prompt) -> Answer:
         return finishing("blocked", f"{why} {NEEDS_MODEL}")
     tasks = split_request(user_request(prompt))
     if len(tasks) < 2:
-        why = "Your request does not list its parts, so rules cannot split it; planning it needs a model."
+        why = "Planning this needs a model: your request lists no parts at which rules could split it."
         how = "Or write the tasks as a list: `cockpit plan FILE`."
         return finishing("blocked", f"{why} {NEEDS_MODEL} {how}")
     notes = "Offline rules split your own words at their lists and commas; they did not look at the project."
