@@ -74,7 +74,8 @@ def split_request(words: str) -> list[dict[str, Any]]:
 
 
 def _task(title: str, kind: str, after: list[str]) -> dict[str, Any]:
-    check = "It does what its title says, and something shows it."
+    tried = "." if kind in ("docs", "test") else ", and a test shows it."
+    check = f"It does what its title says{tried}"
     return {"title": title, "task_type": kind, "acceptance": [check], "after": after}
 
 

@@ -36,11 +36,10 @@ _WHY = re.compile(r"\bwhy\b|\bwhat for\b", re.I)
 _PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)+|[\w-]+\.[A-Za-z]{1,5}\b")
 _SORTS = {
     "callers": re.compile(r"\b(?:callers?|uses)\b", re.I),
-    "tests": re.compile(r"\btests?\b", re.I),
     "code": re.compile(r"\b(?:code|files?|context)\b", re.I),
+    "tests": re.compile(r"\btests?\b", re.I),
 }
-_FIRST = ("diff", "callers", "code", "tests")
-"""Sorts in the order in which “less” keeps them: tests and code are what a diff itself tells most of."""
+"""Sorts of items after the diff, in the order in which “less” keeps them."""
 _CLAUSES = re.compile(r"[.;,]\s+|\s+but\s+|\n")
 _VERDICTS: dict[Any, re.Pattern[str]] = {
     "comment": re.compile(r"\bcomment\b(?! (?:on|about|in)\b)|\b(?:not|don't) block\b", re.I),
@@ -74,7 +73,7 @@ def narrow(items: Sequence[Item], words: str) -> tuple[tuple[Item, ...], str]:
         elif named or fresh:
             remaining = named + fresh
         elif _LESS.search(clause):
-            ranked = sorted(remaining, key=lambda item: _FIRST.index(item.sort))
+            ranked = sorted(remaining, key=lambda item: ("diff", *_SORTS).index(item.sort))
             chosen = ranked[: max(1, len(ranked) // 2)] if len(ranked) > 1 else []
             remaining = [item for item in remaining if item in chosen]
     dropped = [item.scope for item in items if item not in remaining]

@@ -14,14 +14,14 @@ from cockpit.core.text import pluralize
 from cockpit.decide.offline.rules import line_rules, public_name_rules, python_rules, test_rules
 from cockpit.decide.offline.rules.changed_definitions import defined, touched
 from cockpit.decide.offline.rules.public_name_rules import changed_signatures, removed_names
-from cockpit.decide.offline.rules.review_finding import Finding, quote_names
+from cockpit.decide.offline.rules.review_finding import Finding, cite, quote_names
 from cockpit.decide.offline.rules.reviewed_change import Change, Frame, is_docs, is_source, quiet
 from cockpit.decide.offline.rules.test_rules import tests_on
 
 Verdict = Literal["approve", "request changes", "comment"]
 
 MOST = 12
-"""Remarks of one section; the rest are counted."""
+"""Remarks of one section, and lines of a remark that are named; the rest are counted."""
 SMALL = 200
 """Changed lines up to which a change can be read in one sitting."""
 _FILES = 6
@@ -59,7 +59,6 @@ RULES = (
 
 ALIKE = 3
 """Remarks of one rule on one file that are made one by one; the rest are counted."""
-_NAMED = 12
 _KIND = attrgetter("path", "rule", "grade")
 
 
@@ -124,8 +123,8 @@ def findings(change: Change) -> tuple[Finding, ...]:
             alike = list(group)
             remarks += alike[:ALIKE]
             if rest := alike[ALIKE:]:
-                lines = ", ".join(str(each.line) for each in rest[:_NAMED])
-                more = f" and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
+                lines = ", ".join(str(each.line) for each in rest[:MOST])
+                more = f" and {len(rest) - MOST} more" if len(rest) > MOST else ""
                 first = rest[0]
                 words = f"The same again in line{'s' if len(rest) > 1 else ''} {lines}{more}."
                 remarks.append(Finding(first.path, first.line, first.rule, first.grade, words))
@@ -162,14 +161,11 @@ def _understanding(change: Change, frame: Frame) -> list[str]:
     lines = [f"{frame.title}{by}: {size(change)}. {frame.about}".rstrip()]
     if frame.linked:
         lines.append(f"It closes {frame.linked}.")
-    ranked = sorted(change.files, key=_rank)[:_FILES]
+    by_size = sorted(change.files, key=lambda each: (-each.size, each.path))
+    ranked = sorted(by_size, key=lambda each: not is_source(each.path))[:_FILES]
     lines += ["", *(f"- {_describe(change, file)}" for file in ranked)]
     rest = len(change.paths) - len(ranked)
     return [*lines, f"- {pluralize(rest, 'more file')}."] if rest else lines
-
-
-def _rank(file: FileDiff) -> tuple[bool, int, str]:
-    return not is_source(file.path), -file.size, file.path
 
 
 def _describe(change: Change, file: FileDiff) -> str:
@@ -186,7 +182,7 @@ def _describe(change: Change, file: FileDiff) -> str:
         parts += [f"{verb} {quote_names(each)}" for verb, each in names.items() if each]
     sizes = "binary" if file.binary else f"+{len(file.added)} −{len(file.removed)}"
     seen = " seen, in part" if file.path in change.partial else ""
-    return f"`{_start(file).place}` ({sizes}{seen}) {'; '.join(parts) or 'changes'}."
+    return f"`{cite(*_start(file))}` ({sizes}{seen}) {'; '.join(parts) or 'changes'}."
 
 
 def _strengths(change: Change) -> Iterator[Finding]:
@@ -202,16 +198,16 @@ def _strengths(change: Change) -> Iterator[Finding]:
     pages = [file for file in change.files if is_docs(file.path) and file.added]
     count = sum(file.size for file in change.files)
     if pages and any(is_source(file.path) for file in change.files):
-        yield _start(pages[0], "docs", "The docs change with the code.")
+        line = pages[0].added[0].number
+        yield Finding(pages[0].path, line, "docs", "praise", "The docs change with the code.")
     elif not tests and count <= SMALL and change.files:
         words = f"It is small, {pluralize(count, 'line')}, and can be read in one sitting."
-        yield _start(change.files[0], "small", words)
+        yield Finding(*_start(change.files[0]), "small", "praise", words)
 
 
-def _start(file: FileDiff, rule: str = "", words: str = "") -> Finding:
-    """Something about a whole file, placed where its first change is."""
-    first = file.hunks[0].new_start if file.hunks and file.status != "removed" else 0
-    return Finding(file.path, first, rule, "praise", words)
+def _start(file: FileDiff) -> tuple[str, int]:
+    """Where the first change of a file is."""
+    return file.path, file.hunks[0].new_start if file.hunks and file.status != "removed" else 0
 
 
 def _bullets(remarks: Sequence[Finding]) -> list[str]:

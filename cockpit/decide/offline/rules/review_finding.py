@@ -24,7 +24,12 @@ class Finding(Struct, frozen=True, order=True):
     @property
     def place(self) -> str:
         """``src/app.py:12``, as it is cited."""
-        return f"{self.path}:{self.line}" if self.line else self.path
+        return cite(self.path, self.line)
+
+
+def cite(path: str, line: int) -> str:
+    """Return a place in a file as it is cited; line 0 is the file as a whole."""
+    return f"{path}:{line}" if line else path
 
 
 def quote_names(names: Sequence[str], most: int = 4) -> str:
