@@ -61,7 +61,14 @@ def list_due(app: App[Any]) -> Iterator[object]:
         for child in screen.walk_children():
             for widget in (child, *_list_scrollbars(child)):
                 yield from _list_due_of(widget)
-                if is_shown and widget.is_running and _is_to_be_drawn(widget):
+                if (
+                    is_shown
+                    and widget.is_running
+                    and not widget._closing
+                    and _is_to_be_drawn(widget)
+                ):
+                    # Marked before its messages ran, a widget waits for the next message that it gets.
+                    widget.check_idle()
                     yield widget
     yield from _list_due_of(app)
 
