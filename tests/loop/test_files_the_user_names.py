@@ -54,16 +54,21 @@ async def test_what_the_user_names_is_read_in_the_first_wave(
 
 async def test_a_path_in_pasted_lines_is_proposed_and_a_long_file_is_not(opened, script, project):
     (project / "long.py").write_text("x = 1  # a line of some length\n" * 4_000)
+    (project / "pkg").mkdir()
+    (project / "pkg" / "deep.py").write_text("x = 1  # a line of some length\n")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "Long")
-    words = f"why?\nTraceback:\n  {project}/calc.py:3\n  long.py test_calc.py /etc/x.py"
+    words = (
+        f"why?\nTraceback:\n  {project}/calc.py:3\n  long.py test_calc.py /etc/x.py /opt/calc.py"
+    )
+    words += '\n  File "/usr/lib/python3/dist-packages/pkg/deep.py", line 1'
     async with (
         opened() as runtime,
         running(runtime, script(finish()), policy="ask", words=words, is_typed=True) as (sid, work),
     ):
         proposal = await pending(runtime, "context")
         items = {each["item"]: each["tokens"] for each in proposal.body["items"]}
-        assert list(items) == ["file:calc.py", "file:test_calc.py"]
+        assert list(items) == ["file:calc.py", "file:test_calc.py", "file:pkg/deep.py"]
         assert all(5 < tokens < 60 for tokens in items.values())
         await runtime.approve(proposal.proposal_id, narrowed=["file:calc.py"])
         await work

@@ -57,6 +57,31 @@ def find_named(words: str, root: Path, *, bare: str = "") -> Mapping[str, Sequen
     return {"issue": list(issues)[:MOST_NAMED], "file": list(paths)[:MOST_NAMED]}
 
 
+def _find_installed(text: str, root: Path) -> Sequence[str]:
+    """Return files of the project whose installed copy ``text`` names, as ``…/site-packages/PATH``.
+
+    The longest end of the path that is a file here counts; a name alone could be any file.
+    """
+    confined = Confined(root)
+    paths: dict[str, None] = {}
+    for name in sorted(find_named_files(text), key=text.find):
+        parts = name.rstrip(".").split("/")
+        if parts[0] or name.startswith(f"{root}/"):
+            continue
+        ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
+        longest = next((end for end in ends if _is_file(confined, end)), None)
+        if longest is not None:
+            paths[longest] = None
+    return list(paths)[:MOST_NAMED]
+
+
+def _is_file(confined: Confined, name: str) -> bool:
+    try:
+        return confined.inside(confined.relative(name)).is_file()
+    except (PathRefused, OSError):
+        return False
+
+
 class WrittenFiles(Struct, frozen=True):
     """Files that the text of a task names, as far as git tracks them and they hold no secrets."""
 
@@ -75,7 +100,8 @@ async def find_written(words: str, details: str, root: Path, *, is_typed: bool) 
     first, _, _ = words.strip().partition("\n")
     typed = find_named(words, root, bare=first)["file"] if is_typed else ()
     text = f"{words}\n{details}"
-    paths = dict.fromkeys((*typed, *find_named(text, root, bare=text)["file"]))
+    pasted = (*find_named(text, root, bare=text)["file"], *_find_installed(text, root))
+    paths = dict.fromkeys((*typed, *pasted))
     safe = [path for path in paths if not is_sensitive(path)]
     if safe:
         done = await run_git("ls-files", "-z", "--", *safe, cwd=root)
