@@ -71,6 +71,25 @@ class TerminalApp(App[Answer], inherit_bindings=False):
         """True while the user can see what is drawn: the terminal is here, and reads."""
         return bool(getattr(self._driver, "is_showing", True))
 
+    def watch_app_focus(self, focus: bool) -> None:
+        """Give a screen that opened while the terminal had no focus its own: Textual gives it none later.
+
+        A key or a paste counts as the terminal's focus, whether the terminal tells of it or not.
+        """
+        if not focus or not self.screen_stack or self.screen.focused is not None:
+            return
+        chosen = self.AUTO_FOCUS if self.screen.AUTO_FOCUS is None else self.screen.AUTO_FOCUS
+        widgets = self.screen.query(chosen) if chosen else ()
+        first = next((widget for widget in widgets if widget.focusable), None)
+        if first is not None:
+            self.screen.set_focus(first, scroll_visible=False)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take a paste for the terminal's focus, as Textual takes a key."""
+        if isinstance(event, events.Paste) and not self.app_focus:
+            self.app_focus = True
+        await super().on_event(event)
+
     def collect_shortly(self) -> None:
         """Look for garbage in short pauses from now on: the first frame is drawn."""
         self._collections.begin()
