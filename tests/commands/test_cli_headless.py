@@ -267,6 +267,7 @@ WRONG = [
     ("run --continue s-gone", "no session s-gone"),
     ("review main..feature --continue", "starts a new session"),
     ("fly", "No such command"),
+    ("reviw", "Did you mean 'review'?"),
     ("--theme x doctor", "open the screen"),
     ("", "needs a terminal"),
 ]
