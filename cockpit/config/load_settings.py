@@ -57,6 +57,15 @@ _FREE_TABLES = ("keys", "runner", "prices", "sandbox", "mcp", "webhook")
 for events of GitHub."""
 
 
+_OPTIONS = {
+    "[model] name": "--model",
+    "[approval] policy": "--approve",
+    "[approval] deadline_s": "--deadline",
+    "[log] json": "--log-json",
+}
+"""Options of commands that are not named as their setting is."""
+
+
 class ConfigInvalid(CockpitError):
     """An invalid setting; the message names the file, the setting and the allowed values."""
 
@@ -195,7 +204,8 @@ class _Layers:
                 if name not in by_name:
                     raise _unknown(Path("The options"), name, list(by_name))
                 key = by_name[name]
-                self._set(key, _read(key, value, f"The option for {key.full}"), "command line")
+                option = _OPTIONS.get(name, f"--{key.name.replace('_', '-')}")
+                self._set(key, _read(key, value, option), "command line")
                 self._policy_is_final = self._policy_is_final or name == "[approval] policy"
 
     def build(self, env: Mapping[str, str]) -> Settings:

@@ -259,7 +259,7 @@ WRONG = [
     ("proposals show p-gone", "Nothing was recorded"),
     ("run", "Say what to do"),
     ("run x --deadline soon", "not a duration"),
-    ("run x --max-waves 0", "from 1 to"),
+    ("run x --max-waves 0", "--max-waves is 0; it must be a whole number from 1 to"),
     ("run x --approve everything", "is not one of"),
     ("run x --model made-up:1", "not a model's name"),
     ("run x --model script:gone.toml", "gone.toml"),
