@@ -140,7 +140,7 @@ class World:
         """Start the chain, or resume it."""
         self.end_supervisor()
         again = ("--continue",) if self._spent_s else ("--all",)
-        words = ("work", *again, "--headless", "--approve", "all", "--max-sessions", "1000")
+        words = ("work", *again, "--headless", "--approve", "all", "--max-chains", "1000")
         env = {**os.environ, "COCKPIT_CONFIG_DIR": str(self._folder / "config")}
         with (self._folder / "chain.log").open("ab") as log:
             self.supervisor = subprocess.Popen(

@@ -94,9 +94,6 @@ def configuration_page() -> str:
 
 
 def _setting_cells(key: Key) -> tuple[str, ...]:
-    purpose = key.purpose
-    if key.old_name:
-        purpose += f" (old names: `{key.old_name}`, `{key.old_env}`)"
     default = "–" if key.default is None else key.default
     project = {
         "neutral": "any value",
@@ -105,7 +102,7 @@ def _setting_cells(key: Key) -> tuple[str, ...]:
         "higher": "only a higher value",
         "none": "not allowed" if key.default is None else f"only {_plain(key.default)}",
     }[key.project]
-    return (*_named(key), _plain(default), purpose, key.allowed, project)
+    return (*_named(key), _plain(default), key.purpose, key.allowed, project)
 
 
 def _named(key: Key) -> tuple[str, str]:

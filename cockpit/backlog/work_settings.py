@@ -26,7 +26,7 @@ class WorkSettings(Struct, frozen=True):
 class HeadlessSettings(Struct, frozen=True):
     """``[headless]``."""
 
-    max_sessions: int = 10
+    max_chains: int = 10
     """The largest number of workers of a chain."""
     report: Literal["always", "on_complete", "on_failure", "never"] = "on_failure"
     """When a chain writes its report."""

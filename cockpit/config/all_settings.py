@@ -291,16 +291,14 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "headless",
-        "max_sessions",
-        field="headless.max_sessions",
+        "max_chains",
+        field="headless.max_chains",
         type=whole_number(1, 1_000),
         allowed="a whole number from 1 to 1000",
         default=10,
-        env="COCKPIT_MAX_SESSIONS",
+        env="COCKPIT_MAX_CHAINS",
         purpose="Most worker processes of a chain",
         project="lower",
-        old_name="max_chains",
-        old_env="COCKPIT_MAX_CHAINS",
     ),
     Key(
         "headless",
@@ -587,6 +585,6 @@ TABLES = tuple(dict.fromkeys(key.table for key in KEYS))
 
 
 def find_key(table: str, name: str) -> Key | None:
-    """Return the setting with this name or old name, or None."""
-    matches = (key for key in KEYS if key.table == table and name in (key.name, key.old_name))
+    """Return the setting with this name, or None."""
+    matches = (key for key in KEYS if key.table == table and name == key.name)
     return next(matches, None)

@@ -16,7 +16,5 @@ OTHER_VARIABLES = {
 }
 """The variables of cockpit that are not settings, with their meaning."""
 
-ENVIRONMENT = frozenset(
-    [name for key in KEYS for name in (key.env, key.old_env) if name] + list(OTHER_VARIABLES)
-)
+ENVIRONMENT = frozenset([key.env for key in KEYS if key.env] + list(OTHER_VARIABLES))
 """Every variable that cockpit reads itself, without the keys and addresses of model providers."""

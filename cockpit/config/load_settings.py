@@ -176,11 +176,6 @@ class _Layers:
                 if key is None:
                     names = [each.name for each in KEYS if each.table == table]
                     raise _unknown(path, f"[{table}] {name}", names)
-                if name == key.old_name and key.name in body:
-                    raise ConfigInvalid(
-                        f"{path}: [{table}] {name} is the old name of {key.name}, which is set too."
-                        f" Remove {name}."
-                    )
                 checked = _read(key, value, f"{path}: [{table}] {name}")
                 if not trusted:
                     self._check_project(path, key, checked)
@@ -190,12 +185,10 @@ class _Layers:
 
     def read_environment(self, env: Mapping[str, str]) -> None:
         for key in KEYS:
-            # The old variable first, so that the new one overrides it.
-            for variable in (key.old_env, key.env):
-                text = env.get(variable, "").strip() if variable else ""
-                if text:
-                    value = _read(key, text, f"The variable {variable}", written_as_text=True)
-                    self._set(key, value, variable)
+            text = env.get(key.env, "").strip() if key.env else ""
+            if text:
+                value = _read(key, text, f"The variable {key.env}", written_as_text=True)
+                self._set(key, value, key.env)
 
     def read_flags(self, flags: Mapping[str, object]) -> None:
         by_name = {key.full: key for key in KEYS}

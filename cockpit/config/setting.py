@@ -35,10 +35,6 @@ class Key(msgspec.Struct, frozen=True):
     lower or a higher one than the layers before it; or no value but the default."""
     order: tuple[str, ...] = ()
     """The values of a setting that is not a number, lowest first."""
-    old_name: str = ""
-    """An earlier name that files may still use."""
-    old_env: str = ""
-    """An earlier environment variable that is still read."""
 
     @property
     def full(self) -> str:

@@ -23,7 +23,7 @@ _TOKENS_OF_SESSION = (
     "limit tokens with --max-tokens in place of --max-cost; --max-waves limits the work too"
 )
 TOKENS_OF_CHAIN = (
-    "limit tokens in place of --max-cost: --max-sessions 3 ends the chain after three workers, each of"
+    "limit tokens in place of --max-cost: --max-chains 3 ends the chain after three workers, each of"
     " which spends about `[work] session_token_limit` tokens; --max-wall limits the work too"
 )
 """How to limit a chain without a price; a worker ends after the steps in which it passes its limit."""

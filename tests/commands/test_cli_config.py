@@ -53,13 +53,16 @@ def test_each_layer_overrides_the_one_before(folders: tuple[Path, Path]) -> None
     assert most() == (70, "command line")
 
 
-@pytest.mark.parametrize("name", ["max_sessions", "max_chains"])
-def test_the_worker_limit_has_an_old_name_in_files(folders: tuple[Path, Path], name: str) -> None:
-    settings = load(folders, mine=f"[headless]\n{name} = 7\n")
-    assert settings.headless.max_sessions == 7
-    assert list(settings.origins) == ["[headless] max_sessions"]
+def test_a_project_only_lowers_the_limit_of_workers(folders: tuple[Path, Path]) -> None:
+    settings = load(folders, mine="[headless]\nmax_chains = 7\n")
+    assert settings.headless.max_chains == 7
+    assert list(settings.origins) == ["[headless] max_chains"]
     with pytest.raises(ConfigInvalid, match="may only lower a limit"):
-        load(folders, mine=f"[headless]\n{name} = 7\n", project="[headless]\nmax_chains = 8\n")
+        load(
+            folders,
+            mine="[headless]\nmax_chains = 7\n",
+            project="[headless]\nmax_chains = 8\n",
+        )
 
 
 def test_files_that_are_none_are_refused(folders: tuple[Path, Path]) -> None:
@@ -102,11 +105,7 @@ def test_the_names_of_settings_in_files_and_environment(folders: tuple[Path, Pat
     assert settings.observe.max_concurrent == 7
     settings = load(folders, mine=text, ORIENTATION_TOKEN_BUDGET="90000").runtime
     assert settings.token_budget == 90_000
-    assert load(folders, COCKPIT_MAX_CHAINS="3").headless.max_sessions == 3
-    both = load(folders, COCKPIT_MAX_CHAINS="3", COCKPIT_MAX_SESSIONS="4")
-    assert both.headless.max_sessions == 4
-    with pytest.raises(ConfigInvalid, match="old name of max_sessions"):
-        load(folders, mine="[headless]\nmax_chains = 3\nmax_sessions = 4\n")
+    assert load(folders, COCKPIT_MAX_CHAINS="3").headless.max_chains == 3
 
 
 WRONG = [

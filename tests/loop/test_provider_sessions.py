@@ -145,7 +145,7 @@ def test_a_limit_of_cost_without_a_known_price_is_refused(provided):
     chain = ("work", "--all", "--headless", "--model", provided.model, "--max-cost", "1")
     refused = provided.project.run(*chain, expect=2).stderr
     # `cockpit work` has no --max-tokens: the advice names what it has.
-    assert message in refused and "--max-sessions" in refused and "--max-tokens" not in refused
+    assert message in refused and "--max-chains" in refused and "--max-tokens" not in refused
     assert provided.project.json("chain", "list", "--json") == []
     assert provided.server.unexpected == []
 

@@ -283,7 +283,7 @@ def _options(given: NewChain) -> list[str]:
         "parallel": given.parallel,
         "model": given.model,
         "runner": given.runner,
-        "max-sessions": given.max_workers,
+        "max-chains": given.max_workers,
         "max-cost": given.max_cost,
         "max-wall": given.max_wall_s,
     }

@@ -25,7 +25,7 @@ _SCOPE_OPTIONS = frozenset(("--all", "--epic", "--story", "--task", "--continue"
 _FLAGS = frozenset(("--all", "--continue", "--no-sandbox"))
 _OPTIONS = _SCOPE_OPTIONS | frozenset(
     [
-        *("-n", "--parallel", "--max-sessions", "--max-chains", "--approve", "--max-cost"),
+        *("-n", "--parallel", "--max-chains", "--approve", "--max-cost"),
         *("--max-wall", "--runner", "--model", "--no-sandbox"),
     ]
 )

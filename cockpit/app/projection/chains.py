@@ -97,7 +97,7 @@ class ChainState(Struct):
     reason: str = ""
     now: bool = False
     branch: str = ""
-    max_sessions: int = 0
+    max_chains: int = 0
     report: str = ""
     unconfined: str = ""
     """What of it runs outside the sandbox: ``commands`` or a runner; empty for nothing."""
@@ -330,7 +330,7 @@ def _chain(
     chain.scope_id = detail.scope.id or chain.scope_id
     chain.reason = detail.reason
     chain.branch = detail.branch or chain.branch
-    chain.max_sessions = detail.max_chains or chain.max_sessions
+    chain.max_chains = detail.max_chains or chain.max_chains
     match detail:
         case details.ChainCreated() | details.ChainResumed():
             chain.status, chain.now, chain.unconfined = "running", False, ""

@@ -79,7 +79,7 @@ def _chain(connection: sqlite3.Connection, stored: Chain) -> ChainState:
         reason=stored.reason,
         now=stored.stop_now and stored.status == "draining",
         branch=stored.branch,
-        max_sessions=stored.max_chains,
+        max_chains=stored.max_chains,
         report=stored.report_path or "",
         has_runs=False,
     )

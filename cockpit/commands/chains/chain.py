@@ -132,16 +132,14 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
 
 @chain.command(
     "resume",
-    epilog=examples("cockpit chain resume", "cockpit chain resume ch-3 --max-sessions 20"),
+    epilog=examples("cockpit chain resume", "cockpit chain resume ch-3 --max-chains 20"),
 )
 @_CHAIN
 @click.option(
-    "--max-sessions",
     "--max-chains",
-    "max_chains",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Stop after this many worker processes in all. --max-chains is its old name.",
+    help="Stop after this many worker processes in all.",
 )
 @click.option(
     "--max-cost",

@@ -121,7 +121,7 @@ async def resume_and_watch(
             raise NotFound("No chain is unfinished. Start one with `cockpit work`.")
         chain_id = newest.chain_id
     named, after = chain_id, await store.read(journal.last_seq)
-    more = settings.headless.max_sessions
+    more = settings.headless.max_chains
     stored = store.read_now(lambda connection: chains.load(connection, named))
     order = {
         "model": stored.model,

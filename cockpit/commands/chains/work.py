@@ -41,7 +41,7 @@ _INTERNAL = (
         "cockpit work --all",
         "cockpit work --epic E-1 --dry-run",
         "cockpit work --epic E-1 -n 3 --max-cost 20 --max-wall 2h",
-        "cockpit work --all --headless --approve all --max-sessions 5",
+        "cockpit work --all --headless --approve all --max-chains 5",
         "cockpit work --task T-42 --runner claude",
         "cockpit work --continue",
     ),
@@ -67,12 +67,10 @@ _INTERNAL = (
     "--headless", is_flag=True, help="Work without a user at the terminal. Needs a scope."
 )
 @click.option(
-    "--max-sessions",
     "--max-chains",
-    "max_chains",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Stop after this many worker processes. Default: 10. --max-chains is its old name.",
+    help="Stop after this many worker processes. Default: 10.",
 )
 @APPROVE
 @click.option(
@@ -151,13 +149,13 @@ def _work(options: Mapping[str, Any]) -> Exit:
     flags = {
         "[approval] policy": options["approve"],
         "[model] name": options["model"],
-        "[headless] max_sessions": options["max_chains"],
+        "[headless] max_chains": options["max_chains"],
     }
     place = require_repository()
     if options["principal"]:
         # A program may ask for less than the user's settings allow, and never for more.
-        most = load_project_settings(place).headless.max_sessions
-        flags["[headless] max_sessions"] = min(options["max_chains"] or most, most)
+        most = load_project_settings(place).headless.max_chains
+        flags["[headless] max_chains"] = min(options["max_chains"] or most, most)
     settings = load_project_settings(place, flags)
     order = _order(settings, options)
     if not (options["no_sandbox"] or options["again"]):
@@ -256,7 +254,7 @@ def _order(settings: Settings, options: Mapping[str, Any]) -> ChainOptions:
         approve=settings.runtime.policy,
         model=settings.runtime.model.model,
         runner=options["runner"],
-        max_chains=settings.headless.max_sessions,
+        max_chains=settings.headless.max_chains,
         max_cost=options["max_cost"],
         max_wall_s=options["max_wall"],
     )
