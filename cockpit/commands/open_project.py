@@ -192,14 +192,6 @@ def _finish_restore(place: ProjectPaths, say: Callable[[str], object]) -> None:
 
 def _end_unattended(store: Store, say: Callable[[str], object]) -> None:
     """Expire proposals and end dead chains, but for commands that take such a chain up."""
-    from cockpit.store.chains import chains
-    from cockpit.store.sessions import proposals
-
-    def is_any(connection: sqlite3.Connection) -> bool:
-        return chains.has_open(connection) or proposals.has_due(connection, store.clock)
-
-    if not store.read_now(is_any):
-        return
     import click
 
     context = click.get_current_context(silent=True)

@@ -516,7 +516,7 @@ def _unseen(front: ProposalView) -> int:
 def wrap_title(front: ProposalView, width: int) -> list[Content]:
     """Return the lines of a title next to the badge of its kind, in ``width`` cells.
 
-    Several that are alike have one in common: their own ones are with their parts.
+    Several that are alike share one that counts them; each part has its own title.
     """
     title = f"{len(front.together)} alike: ⏎ approves them all" if front.alike else front.title
     return line(title).wrap(max(_TITLE_LEAST, width - len(front.kind) - 4))

@@ -48,12 +48,9 @@ def find_named(words: str, root: Path, *, bare: str = "") -> Mapping[str, Sequen
     issues = dict.fromkeys(_ISSUE.findall(words))
     paths: dict[str, None] = {}
     for name in (*_FILE.findall(words), *sorted(find_named_files(bare), key=bare.find)):
-        try:
-            path = confined.relative(name.rstrip(".").removeprefix(below))
-            if confined.inside(path).is_file():
-                paths[path] = None
-        except (PathRefused, OSError):
-            continue
+        path = _find_file(confined, name.rstrip(".").removeprefix(below))
+        if path is not None:
+            paths[path] = None
     return {"issue": list(issues)[:MOST_NAMED], "file": list(paths)[:MOST_NAMED]}
 
 
@@ -68,18 +65,20 @@ def _find_installed(text: str, root: Path) -> Sequence[str]:
         parts = name.rstrip(".").split("/")
         if parts[0] or name.startswith(f"{root}/"):
             continue
-        ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
-        longest = next((end for end in ends if _is_file(confined, end)), None)
+        ends = (_find_file(confined, "/".join(parts[n:])) for n in range(1, len(parts) - 1))
+        longest = next((end for end in ends if end is not None), None)
         if longest is not None:
             paths[longest] = None
     return list(paths)[:MOST_NAMED]
 
 
-def _is_file(confined: Confined, name: str) -> bool:
+def _find_file(confined: Confined, name: str) -> str | None:
+    """Return the path from the root of the file ``name``; None where the project has no such file."""
     try:
-        return confined.inside(confined.relative(name)).is_file()
+        path = confined.relative(name)
+        return path if confined.inside(path).is_file() else None
     except (PathRefused, OSError):
-        return False
+        return None
 
 
 class WrittenFiles(Struct, frozen=True):

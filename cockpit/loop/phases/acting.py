@@ -372,7 +372,7 @@ async def _preview_alike(
     """
     if not context.session.interactive or first.preview.risk != "low":
         return []
-    plan, actions, was_proposed = context.store.read_now(
+    plan, actions, was_proposed = await context.store.read(
         lambda connection: (
             plans.find(connection, context.wave.wave_id),
             outbox.select_for_wave(connection, context.wave.wave_id),
