@@ -58,7 +58,9 @@ def test_the_help_of_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     commands = dict(list_commands())
     assert len(commands) > 100
     for name, command in commands.items():
-        context = click.Context(command, info_name=f"cockpit {name}", terminal_width=COLUMNS)
+        # With its settings: click keeps the help option of the first context, also for later runs here.
+        settings = {**command.context_settings, "terminal_width": COLUMNS}
+        context = click.Context(command, info_name=f"cockpit {name}", **settings)
         text, summary = command.get_help(context), command.get_short_help_str(limit=1000)
         assert summary.endswith(".") and (not name or len(summary) <= LONGEST_SUMMARY), summary
         assert name not in COMMANDS or COMMANDS[name][1] == summary
