@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -81,6 +82,19 @@ async def test_a_very_large_project_is_cut_to_its_largest_folders(tmp_path: Path
     assert any(line.startswith("large/deep/deeper/: file_0.go, ") for line in lines)
     assert any("… " in line and line.endswith(" more") for line in lines)
     assert fact.outline is not None and "module_" not in fact.outline.text
+
+
+async def test_no_work_is_left_where_it_is_called_off(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p").git_init().write("a.py", "")
+    before = asyncio.all_tasks()
+    for moments in range(12):
+        reading = asyncio.create_task(frame_of(project.root))
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert asyncio.all_tasks() == before
 
 
 @pytest.mark.parametrize("has_git", [True, False])

@@ -124,12 +124,10 @@ class TakenOver(Struct, frozen=True):
 @asynccontextmanager
 async def open_view(root: Path, places: GitPlaces) -> AsyncIterator[GitView]:
     """Open a view of the repository of ``root``; it is removed in the end. Raises ``ViewRefused``."""
-    listed, settings = await asyncio.gather(
-        run_git(
-            "for-each-ref", "--format=%(objectname) %(refname)", cwd=root, max_bytes=_MOST_BYTES
-        ),
-        run_git("config", "--null", "--list", "--show-scope", cwd=root, hooks=True),
+    listed = await run_git(
+        "for-each-ref", "--format=%(objectname) %(refname)", cwd=root, max_bytes=_MOST_BYTES
     )
+    settings = await run_git("config", "--null", "--list", "--show-scope", cwd=root, hooks=True)
     if not listed.ok or not settings.ok:
         raise ViewRefused(
             f"git cannot read this repository: {listed.error_text or settings.error_text}"

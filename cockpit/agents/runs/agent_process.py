@@ -93,7 +93,7 @@ async def run_agent_process(
     reader = asyncio.ensure_future(_read_lines(process.stdout, lines, max_bytes))
     error_reader = asyncio.ensure_future(read_tail(process.stderr, errors))
     given = None if talk is not None else stdin
-    exit_future = asyncio.gather(feed(process, given), ended(process, (reader, error_reader)))
+    exit_future = asyncio.ensure_future(_feed_to_the_end(process, given, (reader, error_reader)))
     consumer = asyncio.ensure_future(_consume(lines, on_line))
     stop_waits = [asyncio.ensure_future(event.wait()) for event in stop_events]
     end: ProcessEnd = "ended"
@@ -135,6 +135,19 @@ async def run_agent_process(
         consumer.result()
     exit_code = process.returncode if process.returncode is not None else -9
     return AgentProcess(end, exit_code, bytes(errors).decode("utf-8", "replace").strip())
+
+
+async def _feed_to_the_end(
+    process: asyncio.subprocess.Process,
+    stdin: bytes | None,
+    drains: Sequence[asyncio.Future[None]],
+) -> None:
+    feeding = asyncio.ensure_future(feed(process, stdin))
+    try:
+        await ended(process, drains)
+    finally:
+        feeding.cancel()
+        await asyncio.gather(feeding, return_exceptions=True)
 
 
 async def _wait_for_end(

@@ -123,7 +123,9 @@ class ProjectsFeed:
             if now - self._refused_at.get(project.key, float("-inf")) >= REFUSED_LOOK_S
         ]
         for first in range(0, len(due), _SLICE):
-            await asyncio.gather(*map(self._look, due[first : first + _SLICE]))
+            async with asyncio.TaskGroup() as looks:
+                for reader in due[first : first + _SLICE]:
+                    looks.create_task(self._look(reader))
 
     def _take(self, key: str, project: KnownProject) -> None:
         reader = self._readers.get(key)

@@ -80,11 +80,11 @@ class TestGround(Struct, frozen=True):
 
 async def read_frame(ground: ProjectSnapshot, tests: TestGround, date: str) -> Fact:
     """Return the frame of a wave whose pinned ``date`` this is. What cannot be read is said in it."""
-    status, subjects, paths = await asyncio.gather(
-        _ask_git(ground.root, "status", "--porcelain=v2", "--branch", "-z"),
-        _ask_git(ground.root, "log", f"-{_SUBJECTS}", "--format=%s", *_revision(ground)),
-        _list_paths(ground),
+    status = await _ask_git(ground.root, "status", "--porcelain=v2", "--branch", "-z")
+    subjects = await _ask_git(
+        ground.root, "log", f"-{_SUBJECTS}", "--format=%s", *_revision(ground)
     )
+    paths = await _list_paths(ground)
     return await asyncio.to_thread(_make_fact, ground, tests, date, status, subjects, paths)
 
 

@@ -5,7 +5,6 @@ Nothing is changed. See ``docs/reference/chains.md``, the branch of a chain.
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -201,9 +200,8 @@ async def _list_commits(root: Path, fork: str, tip: str) -> tuple[Commit, ...]:
 async def _read_sides(root: Path, change: WorktreeChange) -> tuple[FileDiff, ...]:
     sides = []
     for path in change.conflicts[:_MOST_CONFLICTS]:
-        ours, theirs = await asyncio.gather(
-            _read_text(root, change.base, path), _read_text(root, change.tip, path)
-        )
+        ours = await _read_text(root, change.base, path)
+        theirs = await _read_text(root, change.tip, path)
         diff, _ = draw_diff(path, ours, theirs)
         sides.append(diff)
     return tuple(sides)
