@@ -200,6 +200,8 @@ def test_a_provider_in_trouble_is_waited_for_told_and_answered(provided):
     sent = [provided.sent(place) for place in range(len(provided.server.requests))]
     assert any("cut off by the connection" in each for each in sent)
     assert any("Not understood" in each for each in sent)
+    told = [place for place, each in enumerate(sent) if "Your last answer was empty" in each]
+    assert told == [4], "it is said in the call that follows, and only there"
     assert [action["type"] for action in document["actions"]] == ["edit_file", "run"]
 
 

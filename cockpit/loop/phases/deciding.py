@@ -38,6 +38,7 @@ from cockpit.decide.model import (
     Model,
     ModelError,
     Prompt,
+    PromptMessage,
     Retrying,
     TextDelta,
     ThinkingBlock,
@@ -79,6 +80,8 @@ from cockpit.store.sessions.waves import Wave
 
 EMPTY_RETRIES = 2
 """So often a call is made again whose answer was complete and empty."""
+EMPTY_WORDS = "Your last answer was empty. Answer with a call of one of the tools, or with words."
+"""What such a call says at its end: the same prompt would bring the same answer."""
 EMPTY_WAIT_S = 0.5
 """Seconds before the first of them; twice as many before the next."""
 MAX_CALLS = 24
@@ -156,16 +159,16 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
 
     ``then`` follows in the same transaction; returns what it returns.
 
-    An empty answer is asked for again. Raises ``ModelError`` when the model cannot answer, still answers with
-    nothing, or when the provider's content filter ends the answer, whose text and usage are kept. Cancelled
-    while the model streams, it commits the text so far as an interrupted answer before it raises
-    ``CancelledError``.
+    A model that answered with nothing is told so and asked again. Raises ``ModelError`` when the model
+    cannot answer, still answers with nothing, or when the provider's content filter ends the answer, whose
+    text and usage are kept. Cancelled while the model streams, it commits the text so far as an interrupted
+    answer before it raises ``CancelledError``.
     """
     context = call.context
     model = _model_of(context)
     if call.packet is not None:
         context.engine.remember(context.wave.wave_id, packet=call.packet)
-    wave_id, tried = context.wave.wave_id, 0
+    wave_id, prompt, tried = context.wave.wave_id, call.prompt, 0
     while True:
         attempt = call.attempt + tried
         answer_stream = AnswerStream(
@@ -173,7 +176,7 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
         )
         answer, started = _Answer(), context.store.clock.monotonic()
         try:
-            await _hear(context, model, call.prompt, answer_stream, answer)
+            await _hear(context, model, prompt, answer_stream, answer)
         except asyncio.CancelledError:
             answer.calls, answer.stop = [], "interrupted"
             await asyncio.shield(_commit_plan(context, answer_stream, answer, started, then))
@@ -190,7 +193,8 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
         if retry is None:
             raise error
         await context.store.clock.sleep(retry.wait_s)
-        tried += 1
+        told = (*call.prompt.messages, PromptMessage("user", EMPTY_WORDS))
+        prompt, tried = replace(call.prompt, messages=told), tried + 1
 
 
 def _store_unusable(
