@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from cockpit.backlog import validation
 from cockpit.backlog.planning.headings import Headings, classify_headings
 from cockpit.backlog.planning.markdown_blocks import Block, parse_blocks
+from cockpit.backlog.planning.phase_order import order_phases, read_label
 from cockpit.backlog.planning.plan import (
     MOST_TASKS,
     Plan,
@@ -70,7 +71,11 @@ def read_plan(text: str, task_types: Collection[str] = validation.TASK_TYPES) ->
             f"The plan has {len(reading.tasks)} tasks and may have {MOST_TASKS}; make it several plans."
         )
     tasks = _numbered(reading.tasks)
+    titles = [part.title for part in reading.stories]
     waits = resolve_dependencies(tasks, reading.dependencies)
+    said = {(wait.task, wait.on) for wait in waits}
+    phases = order_phases(titles, tasks, reading.labelled, reading.beside)
+    waits += tuple(wait for wait in phases if (wait.task, wait.on) not in said)
     refuse_cycles(tasks, waits)
     return Plan(
         tuple(_epic(part) for part in reading.epics),
@@ -107,6 +112,9 @@ class _Reading(Struct):
     stories: list[_Part] = field(default_factory=list)
     tasks: list[PlannedTask] = field(default_factory=list)
     dependencies: list[DependencyRequest] = field(default_factory=list)
+    labelled: set[int] = field(default_factory=set)
+    """The places of tasks with a label of spec-kit; :attr:`beside` of those with its ``[P]``."""
+    beside: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     epic: int | None = None
     story: int | None = None
@@ -216,12 +224,16 @@ class _Reading(Struct):
             epic = self.epics[self.epic]
             self._begin_story(_Part(epic.title, epic.line))
         _short(words, line)
-        label = _LABEL.fullmatch(words)
-        if label is not None:
+        place = len(self.tasks)
+        if (label := _LABEL.fullmatch(words)) is not None:
             words, number = label["words"], int(label[1])
+        elif (of_spec_kit := read_label(words)) is not None:
+            number, is_beside, words = of_spec_kit
+            self.labelled.add(place)
+            if is_beside:
+                self.beside.add(place)
         marks, about_title = _read_title(words, self.task_types)
         detail = read_detail(lines, below, self.task_types)
-        place = len(self.tasks)
         for kind, whom in (*marks.waits, *detail.waits):
             self.dependencies.append(DependencyRequest(place, kind, whom, line))
         if priority := marks.priority or detail.priority:

@@ -78,6 +78,33 @@ def test_headings_are_tasks_when_they_say_so() -> None:
     assert [story.title for story in plan.stories] == ["Part one"]
 
 
+def test_the_order_of_spec_kit_is_kept() -> None:
+    plan = read_plan(
+        """
+# Tasks: Feed reader
+## Phase 1: Setup
+- [x] T001 Create the layout in `src/__init__.py`
+- [ ] T002 Add the linter (after #1)
+## Phase 2: Foundational (Blocking Prerequisites)
+- [ ] T003 Create the store
+## Phase 3: User Story 1 - Read a feed (Priority: P1)
+- [ ] T004 [P] [US1] Contract test
+- [ ] T005 [P] [US1] Integration test
+- [ ] T006 [US1] Parse feeds
+## Phase 4: User Story 2 - Follow one
+- [ ] T007 [US2] Poll feeds
+## Phase 5: Polish
+- [ ] T008 [P] Run the quickstart
+## Dependencies & Execution Order
+- Setup has no dependencies
+"""
+    )
+    assert titles(plan)[3:5] == ["Contract test", "Integration test"]
+    assert sorted((task, on) for task, on, _ in waits(plan)) == [
+        *((2, 1), (3, 2), (4, 3), (5, 3), (6, 4), (6, 5), (7, 3), (8, 6), (8, 7)),
+    ]  # fmt: skip
+
+
 def test_without_boxes_every_item_is_a_task_but_those_of_prose() -> None:
     plan = read_plan(
         "# Ship it\n\n## Goals\n\n- be fast\n\n## Build\n\n1. Compile\n2. Link (after #1)\n"
