@@ -19,6 +19,7 @@ from msgspec import Struct
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask, mask_key_blocks
+from cockpit.core.word_stems import TOKENIZER
 from cockpit.observe.knowledge.chunk_document import chunk_document
 from cockpit.observe.knowledge.passage import KINDS, ROUTE, Chunk
 
@@ -30,7 +31,6 @@ MAX_CHUNKS = 100_000
 """Chunks of one index; documents past it are left out, and :meth:`KnowledgeIndex.count` says so."""
 BUSY_TIMEOUT_S = 10.0
 _MODEL = "model"
-TOKENIZER = "porter unicode61 remove_diacritics 2"
 
 _TABLES = f"""
 CREATE TABLE documents (

@@ -6,24 +6,19 @@ See ``docs/reference/knowledge.md``, search.
 from __future__ import annotations
 
 import json
-import re
-import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from math import log
 
 from msgspec import Struct
 
-from cockpit.observe.knowledge.index_store import TOKENIZER, KnowledgeIndex
+from cockpit.core.word_stems import WORD, stem_words
+from cockpit.observe.knowledge.index_store import KnowledgeIndex
 
 MOST_TERMS = 96
 """Terms of one search: of a longer question those that matter most."""
 MOST_QUESTION_CHARS = 20_000
 """Characters of a question that are read."""
-WORD = re.compile(r"[^\W_]+")
-"""A word, as the tokenizer cuts text."""
-_MOST_STEMS = 200_000
 _CACHE = "counts"
 _LONGEST_WORD = 64
 
@@ -65,55 +60,6 @@ class _Counts(Struct, frozen=True):
     revision: tuple[int, int]
     chunks: int
     by_stem: dict[str, int]
-
-
-class Stemmer:
-    """Stems words as the index does: by SQLite's own tokenizer, over a table in memory.
-
-    Its methods may be called from any thread.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._stems: dict[str, str] = {}
-        self._connection = sqlite3.connect(
-            ":memory:", isolation_level=None, check_same_thread=False
-        )
-        self._connection.executescript(
-            f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize='{TOKENIZER}');"
-            "CREATE VIRTUAL TABLE stems USING fts5vocab(words, 'instance');"
-        )
-
-    def stem_words(self, words: Sequence[str]) -> list[str]:
-        """Return the stem of each word, which :data:`WORD` matches."""
-        with self._lock:
-            unknown = {word for word in words if word not in self._stems}
-            if unknown:
-                if len(self._stems) > _MOST_STEMS:
-                    self._stems.clear()
-                    unknown = set(words)
-                self._learn(sorted(unknown))
-            return [self._stems[word] for word in words]
-
-    def _learn(self, words: Sequence[str]) -> None:
-        connection = self._connection
-        connection.execute("BEGIN")
-        connection.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(words))
-        # A word of signs that the tokenizer leaves out is its own stem: no chunk has it.
-        self._stems.update(zip(words, words, strict=True))
-        for number, stem in connection.execute("SELECT doc, term FROM stems"):
-            self._stems[words[number]] = stem
-        connection.execute("ROLLBACK")
-
-
-_STEMMER: list[Stemmer] = []
-
-
-def stem_words(words: Sequence[str]) -> list[str]:
-    """Return the stem of each word."""
-    if not _STEMMER:
-        _STEMMER.append(Stemmer())
-    return _STEMMER[0].stem_words(words)
 
 
 def split_words(text: str) -> list[str]:

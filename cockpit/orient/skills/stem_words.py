@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from cockpit.core import word_stems
+
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+[a-z]*|[^\W\d_a-zA-Z]+")
 _WORD = re.compile(r"\w+(?:[+#](?!\w)+)?")
 _MIXED = re.compile(r"[a-z]*\d+[a-z]+|[a-z]+\d+[a-z]*", re.ASCII)
@@ -51,95 +53,7 @@ value variable view wait web wide window word write year
 FAINT_WORDS = frozenset(_FAINT_WORDS.split())
 """Words that nearly every task may have: they say a little, where nothing else does."""
 
-_ENDINGS = (
-    *(
-        "izations",
-        "ization",
-        "isations",
-        "isation",
-        "izers",
-        "izer",
-        "izing",
-        "ising",
-        "ized",
-        "ised",
-        "izes",
-        "ises",
-        "ize",
-        "ise",
-    ),
-    *("ications", "ication"),
-    *("ational", "ations", "ation", "ating", "ators", "ator", "ated", "ates", "ate"),
-    *(
-        "fulness",
-        "ousness",
-        "iveness",
-        "ments",
-        "ment",
-        "ances",
-        "ance",
-        "ences",
-        "ence",
-        "ities",
-        "ity",
-    ),
-    *("ings", "ing", "ions", "ion", "ers", "er", "ies", "ied", "ed", "es", "ly", "s"),
-)
-_INSTEAD = {
-    **dict.fromkeys(
-        ("izations", "ization", "isations", "isation", "izers", "izer", "izing", "ising"), "iz"
-    ),
-    **dict.fromkeys(("ized", "ised", "izes", "ises", "ize", "ise"), "iz"),
-    **dict.fromkeys(("ications", "ication", "ies", "ied"), "y"),
-    **dict.fromkeys(
-        ("ational", "ations", "ation", "ating", "ators", "ator", "ated", "ates", "ate"), "at"
-    ),
-    **dict.fromkeys(("ities", "ity"), "it"),
-}
-_ENDINGS_BY_LETTER = {
-    letter: tuple(ending for ending in _ENDINGS if ending[-1] == letter)
-    for letter in {ending[-1] for ending in _ENDINGS}
-}
-"""By a word's last letter, so that a word is not compared with all endings."""
 _SHORTEST = 3
-_KEPT_ENDS = ("ss", "us", "is", "as", "os")
-_ODD = {
-    "wrote": "writ",
-    "written": "writ",
-    "broke": "break",
-    "broken": "break",
-    "ran": "run",
-    "slower": "slow",
-    "slowly": "slow",
-    "data": "data",
-    "lies": "lie",
-    "docs": "doc",
-    "indices": "index",
-    "indexes": "index",
-    "images": "imag",
-    "analyse": "analys",
-    "analyze": "analys",
-    "analysis": "analys",
-    "analyser": "analys",
-    "colour": "color",
-    "behaviour": "behavior",
-    "tests": "test",
-    "apps": "app",
-    "user": "user",
-    "number": "number",
-    "server": "server",
-    "servers": "server",
-    "container": "contain",
-    "docker": "docker",
-    "order": "order",
-    "header": "header",
-    "news": "news",
-    "aws": "aws",
-    "ios": "ios",
-    "css": "css",
-    "redis": "redis",
-    "kubernetes": "kubernetes",
-}
 
 
 def stem_words(text: str) -> list[str]:
@@ -166,33 +80,8 @@ def faint_stems() -> frozenset[str]:
     return frozenset(map(stem, FAINT_WORDS))
 
 
-@lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """Return the word without its ending, so that ``migrations`` and ``migrate`` are equal."""
-    if word in _ODD:
-        return _ODD[word]
     if len(word) <= _SHORTEST or not word.isascii() or not word.isalpha():
         return word
-    for ending in _ENDINGS_BY_LETTER.get(word[-1], ()):
-        if not word.endswith(ending):
-            continue
-        rest = word[: -len(ending)]
-        shortest = _SHORTEST + ending.startswith("ment")  # a comment has nothing to do with "come"
-        if len(rest) < shortest:
-            continue
-        if ending == "s" and word.endswith(_KEPT_ENDS):
-            break
-        if ending == "es" and not rest.endswith(("s", "x", "z", "ch", "sh")):
-            rest += "e"
-        word = rest + _INSTEAD.get(ending, "")
-        break
-    return _level_end(word)
-
-
-def _level_end(word: str) -> str:
-    """Undouble a final consonant, drop a final ``e`` and write a final ``y`` as ``i``."""
-    if len(word) > _SHORTEST and word[-1] == word[-2] and word[-1] not in "aeiousl":
-        return word[:-1]
-    if len(word) > _SHORTEST and word.endswith("e"):
-        return word[:-1]
-    return word[:-1] + "i" if len(word) > _SHORTEST and word.endswith("y") else word
+    return word_stems.stem_words([word])[0]

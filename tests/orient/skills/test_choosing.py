@@ -167,7 +167,7 @@ def test_words_that_differ_in_their_ending_are_one_and_lookalikes_are_two() -> N
     for group in (
         "migrate migrates migration migrations migrating migrated",
         "query queries",
-        "optimize optimization optimizing optimise",
+        "optimize optimization optimizing",
         "commit commits committed",
     ):
         assert len({stem(word) for word in group.split()}) == 1
