@@ -73,9 +73,9 @@ def read_plan(text: str, task_types: Collection[str] = validation.TASK_TYPES) ->
     tasks = _numbered(reading.tasks)
     titles = [part.title for part in reading.stories]
     waits = resolve_dependencies(tasks, reading.dependencies)
-    said = {(wait.task, wait.on) for wait in waits}
+    pairs = {(wait.task, wait.on) for wait in waits}
     phases = order_phases(titles, tasks, reading.labelled, reading.beside)
-    waits += tuple(wait for wait in phases if (wait.task, wait.on) not in said)
+    waits += tuple(wait for wait in phases if (wait.task, wait.on) not in pairs)
     refuse_cycles(tasks, waits)
     return Plan(
         tuple(_epic(part) for part in reading.epics),

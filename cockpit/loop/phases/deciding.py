@@ -193,8 +193,8 @@ async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
         if retry is None:
             raise error
         await context.store.clock.sleep(retry.wait_s)
-        told = (*call.prompt.messages, PromptMessage("user", EMPTY_WORDS))
-        prompt, tried = replace(call.prompt, messages=told), tried + 1
+        messages = (*call.prompt.messages, PromptMessage("user", EMPTY_WORDS))
+        prompt, tried = replace(call.prompt, messages=messages), tried + 1
 
 
 def _store_unusable(

@@ -19,9 +19,9 @@ from msgspec import Struct
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask, mask_key_blocks
-from cockpit.core.word_stems import TOKENIZER
 from cockpit.observe.knowledge.chunk_document import chunk_document
 from cockpit.observe.knowledge.passage import KINDS, ROUTE, Chunk
+from cockpit.store.db.word_stems import TOKENIZER
 
 VERSION = 2
 """The version of the file's tables and of how documents are cut; another one is rebuilt."""

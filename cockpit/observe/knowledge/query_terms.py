@@ -12,8 +12,8 @@ from math import log
 
 from msgspec import Struct
 
-from cockpit.core.word_stems import WORD, stem_words
 from cockpit.observe.knowledge.index_store import KnowledgeIndex
+from cockpit.store.db.word_stems import WORD, stem_words
 
 MOST_TERMS = 96
 """Terms of one search: of a longer question those that matter most."""

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from cockpit.core.test_files import is_test
-from cockpit.core.word_stems import stem_words
 from cockpit.observe.knowledge.index_store import IndexUnusable, KnowledgeIndex, StoredChunk
 from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
 from cockpit.observe.knowledge.query_terms import Term, read_terms, split_words
+from cockpit.store.db.word_stems import stem_words
 
 VectorSearch = Callable[
     [KnowledgeIndex, str, Sequence[Term], Sequence[str], int], "dict[int, float]"

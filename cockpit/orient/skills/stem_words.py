@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from cockpit.core import word_stems
+from cockpit.store.db import word_stems
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+[a-z]*|[^\W\d_a-zA-Z]+")
 _WORD = re.compile(r"\w+(?:[+#](?!\w)+)?")
