@@ -58,9 +58,13 @@ def list_due(app: App[Any]) -> Iterator[object]:
         is_shown = screen is app.screen
         if is_shown and (screen._dirty_widgets or screen._callbacks or _is_to_be_drawn(screen)):
             yield screen
+        if is_shown and _is_being_made(screen):
+            yield screen
         for child in screen.walk_children():
             for widget in (child, *_list_scrollbars(child)):
                 yield from _list_due_of(widget)
+                if is_shown and _is_being_made(widget):
+                    yield widget
                 if (
                     is_shown
                     and widget.is_running
@@ -77,6 +81,11 @@ def _list_scrollbars(widget: Any) -> list[Widget]:
     """The scrollbars of a widget, which are none of its children."""
     bars = (getattr(widget, f"_{way}_scrollbar", None) for way in ("vertical", "horizontal"))
     return [bar for bar in bars if bar is not None]
+
+
+def _is_being_made(widget: Widget) -> bool:
+    """Whether it is composed and mounted only now: until then it has no queue that would say so."""
+    return not (widget._is_mounted or widget._closing or widget._closed)
 
 
 def _is_to_be_drawn(widget: Widget) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from cockpit.app.projection.fold import State
 from cockpit.orient.profile_changes.apply_change import apply_change
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context.profile_model import load_shipped
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
 from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.details.sessions import SessionFailed, SessionWaiting
 from cockpit.store.journal.details.table import detail_type
@@ -356,3 +358,12 @@ def to_decide(scene: Scene) -> Scene:
     scene.store.write_now(lambda tx: scene._packet(tx, scene.wave_id, 2))
     scene.advance("deciding").spend()
     return scene
+
+
+def folded(store: Store) -> State:
+    """All that the journal has, folded."""
+    state, after = State(), 0
+    while batch := store.read_now(lambda c, after=after: journal.rows(c, after=after)):
+        state.fold(batch)
+        after = batch[-1].seq
+    return state

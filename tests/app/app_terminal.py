@@ -20,6 +20,21 @@ import run_cockpit
 PATIENCE_S = 60.0
 SGR = re.compile(rb"\x1b\[([0-9;]*)m")
 COLD = (sys.executable, "-m", "cockpit")
+ASKS = """
+[[turn]]
+text = "I need the file."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "look", question = "what is there?", scope = ["file:calc.py"] }
+
+[[turn]]
+when = { called = ["request_context"] }
+text = "I have seen it."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "seen" }
+"""
+"""A model that asks for a file, then is done."""
 _SHELL = ("bash", "--norc", "--noprofile", "-i")
 
 

@@ -21,6 +21,7 @@ from cockpit.app.deciding_screen import DecidingScreen
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.loop.runtime import Runtime
+from cockpit.store.sessions import proposals
 
 SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
 SIZES = ((60, 20), (80, 24), (100, 30), (120, 36), (160, 45), (250, 70))
@@ -44,19 +45,26 @@ async def on_screen(
 
 
 async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
-    """Let the app work until ``true`` and the header names the followed session.
+    """Let the app work until ``true``, the screen on top is there, and the header names the followed session.
 
-    Without the second condition a key that follows would be pressed over another session's screen, which is
-    held back.
+    Without the other conditions a key that follows would be pressed before the screen has its focus, or over
+    another session's screen, which is held back.
     """
     end = time.monotonic() + screens.PATIENCE_S
     while True:
         await pilot.pause()
-        if true() and _names_the_session(pilot.app):
+        if true() and _takes_keys(pilot.app):
             return
-        while not (true() and _names_the_session(pilot.app)):
+        while not (true() and _takes_keys(pilot.app)):
             assert time.monotonic() < end, "it never came to that"
             await asyncio.sleep(screens.LOOK_S)
+
+
+def _takes_keys(app: App[int]) -> bool:
+    """True where a key reaches what is drawn: the screen on top is mounted, and draws what is followed."""
+    if app._exit or not app.screen_stack:
+        return True
+    return app.screen._is_mounted and _names_the_session(app)
 
 
 def _names_the_session(app: App[int]) -> bool:
@@ -161,18 +169,18 @@ def text_of(app: App[Any]) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
+def whole_text(pilot: Pilot[int]) -> str:
+    """The text of the whole screen, also of what a dialog does not cover."""
+    return "\n".join("".join(strip.text for strip in row) for row in drawn(pilot))
+
+
+def status_of(runtime: Runtime, proposal_id: str) -> str:
+    return runtime.store.read_now(lambda c: proposals.load(c, proposal_id)).status
+
+
 async def look(pilot: Pilot[int]) -> CockpitScreen:
     """Wait until settled, then let the proposal be seen for a second."""
     screen = await settled(pilot)
     screen.host.engine.store.clock.advance(1)
     screen.schedule_paint()  # its age is drawn once in each second of the machine's
     return await settled(pilot)
-
-
-async def show_proposal(pilot: Pilot[int]) -> CockpitScreen:
-    """Wait until settled; in one column, go to the proposal that waits, as Enter does."""
-    screen = await settled(pilot)
-    if not screen.panes.is_visible("proposals"):
-        await pilot.press("enter")
-        await until(pilot, lambda: screen.panes.is_visible("proposals"))
-    return await look(pilot)

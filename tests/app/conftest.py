@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from app_git import git
 from app_scenes import Scene
-from app_world import SNAPSHOTS, calm, until
+from app_world import SNAPSHOTS, calm, text_of, until
 from copied_repository import copy_repository
 from still_runtime import Still
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
@@ -57,7 +57,7 @@ def picture(snapshot):
     """Compare a running app with its pictures: one at each size, taken once ``ready`` has waited."""
 
     async def compare(pilot, name, sizes=(), ready=calm):
-        different = []
+        different = {}
         for size in sizes or (pilot.app.size,):
             if tuple(pilot.app.screen.size) != tuple(size):
                 await pilot.resize_terminal(*size)
@@ -65,8 +65,8 @@ def picture(snapshot):
             await ready(pilot)
             of = f"{name}-{size[0]}x{size[1]}".removeprefix("-")
             if pilot.app.export_screenshot() != snapshot(name=of, extension_class=Pictures):
-                different.append(of)
-        assert not different
+                different[of] = text_of(pilot.app)
+        assert not different, "\n".join(f"{of} is\n{text}" for of, text in different.items())
 
     return compare
 

@@ -82,7 +82,7 @@ async def test_enter_decides_in_the_store_of_the_owner_alone(places):
         assert [row.key.split("-")[0] for row in screen.projects.rows] == ["api", "web", "docs"]
         await pilot.press("enter")
         assert screen.key_policy.open is not None, "it was not armed"
-        assert "look first" in text_of(pilot.app)
+        await until(pilot, lambda: "look first" in text_of(pilot.app))
         await armed(pilot, clock, 2)
         front = screen._drawn_queue.front
         assert front is not None
@@ -102,15 +102,15 @@ async def test_enter_decides_in_the_store_of_the_owner_alone(places):
         await write(pilot, "Why?", "enter")
         await shown(pilot, 0)
         await decided(pilot, places["api"], "p-same", "discussed")
-        assert "No proposals" in text_of(pilot.app)
+        await until(pilot, lambda: "No proposals" in text_of(pilot.app))
         with open_store(places["docs"]) as store:
             session = begin(store, places["docs"].home)
             ask(store, session, "p-high", title="push", risk="high")
             await armed(pilot, clock, 1)
             await pilot.press("enter")
-            assert screen.key_policy.second is not None
+            await until(pilot, lambda: screen.key_policy.second is not None)
             await pilot.press("down")
-            assert screen.key_policy.second is None
+            await until(pilot, lambda: screen.key_policy.second is None)
             await armed(pilot, clock, 1)
             await pilot.press("enter", "y")
             await shown(pilot, 0)
@@ -124,7 +124,7 @@ async def test_enter_decides_in_the_store_of_the_owner_alone(places):
             await decided(pilot, places["docs"], "p-no", "rejected")
 
 
-async def test_a_new_request_rings_once_and_is_told_once(places):
+async def test_a_new_request_rings_once_is_told_once_and_keys_lead_to_its_project(places):
     told: list[str] = []
     rung: list[int] = []
 
@@ -152,27 +152,18 @@ async def test_a_new_request_rings_once_and_is_told_once(places):
         names = [row.name for row in screen.projects.rows]
         assert names == ["api", "web", "docs"], "no row moves while the user looks"
         await pilot.press("s")
-        assert [row.name for row in screen.projects.rows] == ["api", "docs", "web"]
+        await until(
+            pilot, lambda: [row.name for row in screen.projects.rows] == ["api", "docs", "web"]
+        )
         assert pilot.app.focused is screen.projects, "the focus is the user's"
-
-
-async def test_keys_lead_to_projects_and_out(places):
-    app = AllProjectsApp(clock=FixedClock())
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = await shown(pilot, 2)
-        await pilot.press("tab", "g", "j", "w")
-        await until(pilot, lambda: app.focused is screen.panel)
+        await pilot.press("g", "j", "j", "w")
+        await until(pilot, lambda: pilot.app.focused is screen.panel)
         assert screen._drawn_queue.front.project == "web"
         await pilot.press("o")
-        await until(pilot, lambda: app.jump is not None)
-    jump = app.jump
-    assert jump.home == places["web"].home
-    assert (jump.session_id, jump.resumes) == (read_session(places["web"]), True)
-
-
-def read_session(place: ProjectPaths) -> str:
-    state = read_all()[place.state.name]
-    return state.proposals[0].session_id
+        await until(pilot, lambda: pilot.app.jump is not None)
+    jump = pilot.app.jump
+    (session_id,) = {each.session_id for each in read_all()[places["web"].state.name].proposals}
+    assert (jump.home, jump.session_id, jump.resumes) == (places["web"].home, session_id, True)
 
 
 async def test_hostile_names_and_branches_reach_no_terminal(user_state, tmp_path):
@@ -207,7 +198,7 @@ def test_projects_of_one_name_are_told_apart(user_state, tmp_path):
 
 
 async def test_from_a_project_and_back(still, places):
-    async with on_screen(still, size=(130, 40)) as (pilot, app, _):
+    async with on_screen(still, size=(80, 24)) as (pilot, app, _):
         await pilot.press("alt+a")
         await until(pilot, lambda: isinstance(app.screen, AllProjectsScreen))
         screen = await shown(pilot, 2)

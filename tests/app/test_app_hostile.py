@@ -24,7 +24,7 @@ STORED = HOSTILE.replace("\ud800", "")
 def scene(still, project):
     scene = Scene(still.store, project)
     scene.begin(STORED, title=STORED, task_type=STORED, branch=STORED)
-    scene.wave("observing", "orienting", "deciding").stream(*STORED)
+    scene.wave("observing", "orienting", "deciding").stream(STORED[:30], STORED[30:])
     scene.say("agent", f"```\n{STORED}\n```\n# {STORED}\n[{STORED}](http://{STORED})")
     scene.say("notice", STORED).advance("acting")
     scene.ask(items=((STORED, 1, STORED, ""), ("file:x", 2, "situational", STORED)))
@@ -45,7 +45,7 @@ def drawn(app) -> str:
 
 async def test_every_pane_and_notice_draws_it_without_its_controls(still, scene):
     app = CockpitApp(still)
-    async with app.run_test(size=(150, 50), notifications=True) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         app.attach(scene.session_id)
         for keys in ((), ("alt+n",), ("f6",), ("escape", "ctrl+p"), ("escape", "f1"), ("escape",)):
             await pilot.press(*keys)

@@ -23,6 +23,7 @@ async def test_a_key_answers(key: str, answer: bool) -> None:
     async with app.run_test(size=(80, 20)) as pilot:
         await screens.rest(pilot)
         await pilot.press("enter", "pagedown")
+        await screens.rest(pilot)
         assert app.query_one("#text", VerticalScroll).scroll_offset.y > 0
         await pilot.press(key)
         while app.is_running and app.return_value is None:

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from app_scenes import ALL, Scene, to_decide
-from app_world import drawn, look, on_screen, screen_of, until
+from app_world import look, on_screen, screen_of, until
+from app_world import whole_text as text
 from textual import events
 
 from cockpit.act.live_output import live_file
@@ -14,10 +15,6 @@ from cockpit.app.dialogs.block_view import BlockView
 from cockpit.store.sessions import outbox
 
 pytestmark = pytest.mark.slow
-
-
-def text(pilot) -> str:
-    return "\n".join("".join(strip.text for strip in row) for row in drawn(pilot))
 
 
 def dispatch(scene: Scene, title: str = "run pytest -q") -> str:
@@ -55,11 +52,11 @@ async def test_blocks_open_and_a_command_is_seen_while_it_runs(still, scene):
     async with on_screen(still, scene.session_id, size=(120, 40), ready=look) as (pilot, app, _):
         await until(pilot, lambda: "│ test_a passed" in text(pilot))
         await pilot.press("alt+c")
-        assert screen_of(pilot).pane == "conversation"
+        await until(pilot, lambda: screen_of(pilot).pane == "conversation")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, BlockView))
         await until(pilot, lambda: "src/http/retry.py  +" in text(pilot))
-        assert "approved by you" in text(pilot)
+        await until(pilot, lambda: "approved by you" in text(pilot))
         await pilot.press("G")
         await until(pilot, lambda: "│ test_a passed" in text(pilot))
         assert re.search(r"▶ runs for \d+ s · run pytest -q", text(pilot))
@@ -72,6 +69,7 @@ async def test_blocks_open_and_a_command_is_seen_while_it_runs(still, scene):
         copied = []
         app.copy_to_clipboard = copied.append
         await pilot.press("c", "p", "y", "escape")
+        await until(pilot, lambda: len(copied) == 3)
         assert copied[:2] == ["pytest -q", "src/http/retry.py"]
         assert "1 failed\n│ see above" in copied[2]
         await until(pilot, lambda: app.screen is screen_of(pilot))

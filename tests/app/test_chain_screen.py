@@ -5,7 +5,7 @@ from __future__ import annotations
 import chain_scenes
 import pytest
 import work_scenes
-from app_world import look, on_screen, settled, text_of, until, write
+from app_world import look, on_screen, settled, status_of, text_of, until, write
 from chain_scenes import ChainScene
 from chains.chain_world import Chains
 from tasks.taskrun_world import git
@@ -21,7 +21,7 @@ from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
-from cockpit.store.sessions import outbox, proposals, sessions
+from cockpit.store.sessions import outbox, sessions
 
 pytestmark = pytest.mark.slow
 
@@ -78,12 +78,13 @@ async def test_a_task_is_tried_again_its_roles_are_followed_and_the_chain_is_dra
 
         # What is followed goes on with the task's next role.
         await pilot.press("enter")
+        await until(pilot, lambda: app.session_id)
         fixer = app.session_id
         running.over("T-2", "done").step("T-2", "test").over("T-2", "passed", passed=13, failed=0)
         assert app.session_id == fixer
         running.step("T-2", "spec_review", says="The second itself is covered.")
         await until(pilot, lambda: "The second itself is covered." in text_of(app))
-        assert app.session_id == running.last
+        await until(pilot, lambda: app.session_id == running.last)
         await pilot.press("left")
         await until(pilot, lambda: app.session_id == "")
 
@@ -151,16 +152,10 @@ async def test_what_a_role_asks_is_decided_here_and_done_there(opened, clock, pr
             await until(pilot, lambda: "ch-2 s3 · T-5 · implementer" in text_of(app))
             await to_row(pilot, screen, "ch-2/T-5")
             await pilot.press("enter")
-            assert app.session_id == running.last
+            await until(pilot, lambda: app.session_id == running.last)
             await look(pilot)
             await pilot.press("enter")
-            await until(
-                pilot,
-                lambda: (
-                    runtime.store.read_now(lambda c: proposals.load(c, "p-chain")).status
-                    == "approved"
-                ),
-            )
+            await until(pilot, lambda: status_of(runtime, "p-chain") == "approved")
             await pilot.press("h", "i", "enter")
             await until(pilot, lambda: app.runs.any_running is False and not screen.prompt.text)
             await settled(pilot)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import app_scenes
 import chain_scenes
 import pytest
-import work_scenes
-from app_scenes import Scene
+from app_scenes import Scene, folded
 from msgspec.structs import replace
 
 from cockpit.app.projection.chain_trees import WHOLE, Trees
 from cockpit.app.projection.current_chains import read_chain
 from cockpit.app.projection.current_state import read_state
-from cockpit.app.projection.fold import State
 from cockpit.app.projection.kanban import Looking
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
@@ -20,14 +18,6 @@ from cockpit.store.journal import journal
 from widgets.work.task_card_views import CardView, TaskLineView
 
 pytestmark = pytest.mark.slow
-
-
-def folded(store: Store) -> State:
-    state, after = State(), 0
-    while batch := store.read_now(lambda c, after=after: journal.rows(c, after=after)):
-        state.fold(batch)
-        after = batch[-1].seq
-    return state
 
 
 def by_key(view: CardView | TaskLineView) -> str:
@@ -76,11 +66,6 @@ def test_sessions_in_every_state(still, project):
     last = begin("i").wave("observing", "orienting", "deciding").stream("I ", "see")
     compare(still.store)
     compare(still.store, last.session_id)
-
-
-def test_a_backlog_and_its_handoffs(still):
-    work_scenes.story(still.store)
-    compare(still.store)
 
 
 def test_chains_that_run_and_one_that_ended(still, project):

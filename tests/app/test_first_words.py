@@ -41,7 +41,7 @@ async def test_words_are_explained_one_by_one_and_dismissed_for_good(explaining,
         await settled(pilot)
         await pilot.click(WordBar)
         await until(pilot, lambda: not screen.word)
-        assert "alt+x" not in text_of(app)
+        await until(pilot, lambda: "alt+x" not in text_of(app))
         assert screen.queue.front is not None, "no decision came of it"
     app = explaining()
     async with app.run_test(size=(60, 30)) as pilot:

@@ -295,30 +295,14 @@ class Keys(RuleBasedStateMachine):
             getattr(self, f"take_{press.key}")(press, later)
 
     @precondition(lambda self: not self.has_dialog)
-    @rule(slow=st.booleans())
-    def type(self, slow: bool) -> None:
-        self.push("word", slow=slow)
-
-    @precondition(lambda self: not self.has_dialog)
-    @rule(slow=st.booleans(), later=st.booleans())
-    def press_enter(self, slow: bool, later: bool) -> None:
-        self.push("enter", slow=slow, later=later)
-
-    @precondition(lambda self: not self.has_dialog)
-    @rule(slow=st.booleans(), later=st.booleans())
-    def press_escape(self, slow: bool, later: bool) -> None:
-        self.push("escape", slow=slow, later=later)
-
-    @precondition(lambda self: not self.has_dialog)
-    @rule(slow=st.booleans())
-    def press_y(self, slow: bool) -> None:
-        self.push("y", slow=slow)
-
-    @precondition(lambda self: not self.has_dialog)
-    @rule(slow=st.booleans())
-    def press_always(self, slow: bool) -> None:
-        """A key of the proposal's pane that approves with a rule."""
-        self.push("always", slow=slow)
+    @rule(
+        key=st.sampled_from(("word", "enter", "enter", "escape", "y", "always")),
+        slow=st.booleans(),
+        later=st.booleans(),
+    )
+    def press(self, key: str, slow: bool, later: bool) -> None:
+        """``always`` is a key of the proposal's pane that approves with a rule."""
+        self.push(key, slow=slow, later=later)
 
     def take_word(self, press: Press, later: bool) -> None:
         assert self.policy.handle_second_key("x") in (None, LeaveMode())
@@ -483,7 +467,7 @@ def test_no_sequence_of_keys_decides_the_unseen_or_loses_words() -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Keys,
         settings=settings(
-            max_examples=examples(100), stateful_step_count=50, deadline=None, derandomize=True
+            max_examples=examples(60), stateful_step_count=50, deadline=None, derandomize=True
         ),
     )
     assert set(get_args(Step)) - Keys.reached == set()

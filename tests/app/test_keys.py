@@ -56,7 +56,7 @@ def cockpit(opened, tmp_path, project):
     """The app on a real runtime, with a scripted agent; begins with ``words``."""
 
     @asynccontextmanager
-    async def run(words="fix add", *, scenario=SCENARIO, size=(150, 42), **fields):
+    async def run(words="fix add", *, scenario=SCENARIO, size=(120, 30), **fields):
         path = tmp_path / "scenario.toml"
         path.write_text(scenario)
         clock = FixedClock()
@@ -129,7 +129,7 @@ async def test_a_request_is_narrowed_and_the_words_after_escape_are_one_decision
     async with cockpit() as (pilot, app, runtime):
         screen = await asked(pilot, app)
         await pilot.press("ctrl+n", "space", "j", "space")
-        assert screen.panes.proposals.has_focus
+        await until(pilot, lambda: screen.panes.proposals.has_focus)
         app.engine.store.clock.advance(1)
         await pilot.press("enter")
         await until(pilot, lambda: "no item is ticked" in str(screen.prompt.border_title))
@@ -175,11 +175,11 @@ async def test_a_policy_takes_two_keys_ctrl_c_interrupts_words_resume_and_twice_
             return runtime.store.read_now(lambda c: sessions.load(c, app.session_id)).policy
 
         await pilot.press("shift+tab")
-        assert screen.wider_policy == "trusted"
+        await until(pilot, lambda: screen.wider_policy == "trusted")
         await pilot.press("shift+tab")
-        assert screen.wider_policy == "reads"
+        await until(pilot, lambda: screen.wider_policy == "reads")
         await pilot.press("x", "backspace")
-        assert screen.wider_policy == ""
+        await until(pilot, lambda: screen.wider_policy == "")
         assert policy() == "ask"
         await pilot.press("shift+tab", "shift+tab", "ctrl+y")
         await until(pilot, lambda: policy() == "reads")

@@ -73,8 +73,10 @@ def decided(place):
         return [(each.kind, each.status) for each in store.read_now(proposals.select_recent)]
 
 
-def test_a_session_line_by_line(project, env):
+def test_a_session_line_by_line(project, env, tmp_path):
     (project / "more.py").write_text("two = 2\n")
+    again = ASKS.replace('called = ["request_context"], not_called', "wave_from = 3, not_called")
+    (tmp_path / "scenario.toml").write_text(again)
     place = locate_project(project)
     with Terminal("--linear", cwd=project, env=env) as terminal:
         at = reach(terminal, "/help lists the commands.")
@@ -84,6 +86,9 @@ def test_a_session_line_by_line(project, env):
         terminal.press(b"/tasks\n")
         reach(terminal, "No open tasks.", after=at)
         assert ("context", "pending") in decided(place)
+        words = b"discuss only calc.py\n"
+        at = terminal.press_until(words, "discussed by you", too_early=TOO_EARLY, after=at)
+        at = reach(terminal, "Enter approves it.", after=at)
         terminal.press(b"narrow 2\n")
         at = reach(terminal, "Narrowed to 1 of 2 items", after=at)
         approved = "approved by you, narrowed to 1 item"
@@ -108,7 +113,7 @@ def test_a_session_line_by_line(project, env):
         assert session.status == "completed"
 
 
-def test_an_action_is_edited_and_the_policy_is_changed(project, env, tmp_path):
+def test_an_action_is_edited_the_policy_is_changed_and_a_signal_ends(project, env, tmp_path):
     """The editor has the terminal to itself; a wider policy has to be typed with yes behind it."""
     place = locate_project(project)
     editor = tmp_path / "editor.py"
@@ -118,6 +123,8 @@ def test_an_action_is_edited_and_the_policy_is_changed(project, env, tmp_path):
         "path.write_text(path.read_text().replace('build', 'dist'))\n"
     )
     env["EDITOR"] = f"{sys.executable} {editor}"
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "config.toml").write_text("[screen]\nbell = false\n")
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(
         ASKS[ASKS.index("[[turn]]\nwhen") :].replace('called = ["request_context"], ', "")
@@ -138,23 +145,6 @@ def test_an_action_is_edited_and_the_policy_is_changed(project, env, tmp_path):
         at = reach(terminal, "Type /policy all yes to change it.", after=at)
         terminal.press(b"/policy all yes\n")
         at = reach(terminal, "The policy is all from now on.", after=at)
-        terminal.press(b"/quit\n")
-        assert terminal.ends() == 0
-
-
-def test_words_discuss_and_a_signal_ends(project, env, tmp_path):
-    place = locate_project(project)
-    (tmp_path / "user").mkdir(exist_ok=True)
-    (tmp_path / "user" / "config.toml").write_text("[screen]\nbell = false\n")
-    (project / "more.py").write_text("two = 2\n")
-    with Terminal("--linear", cwd=project, env=env) as terminal:
-        reach(terminal, "/help lists the commands.")
-        terminal.press(b"fix the total\n")
-        at = reach(terminal, "Enter approves it.")
-        words = b"discuss only calc.py\n"
-        at = terminal.press_until(words, "discussed by you", too_early=TOO_EARLY, after=at)
-        reach(terminal, "Enter approves it.", after=at)
         terminal.send(signal.SIGTERM)
         assert terminal.ends() == 130
-    assert ("context", "discussed") in decided(place)
     assert b"\a" not in terminal.wrote

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.slow
 
 SIZE = (120, 36)
 EMPTY = ("sessions", "requests", "trust", "notes", "session_state", "knowledge")
+PICTURED = ("sessions", "board", "queue", "stats")
+"""The other lists differ in their sentence alone."""
 BACKLOG = {
     "board-grouped": "ctrl+t t j",
     "task": "t right enter",
@@ -53,7 +55,8 @@ async def test_lists_of_nothing(still, picture, tmp_path, monkeypatch):
     async with on_screen(still, size=(60, 20)) as (pilot, app, _):
         for name in (*EMPTY, "board", "queue", "stats"):
             await open_list(pilot, name)
-            await picture(pilot, name)
+            if name in PICTURED:
+                await picture(pilot, name)
             if name in EMPTY:
                 assert "…" not in text_of(app).splitlines()[1], "the sentence is there in full"
                 assert not app.screen._detail.display, "an empty half says nothing"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from app_world import settled, text_of, until, write
+from app_world import calm, settled, text_of, until, write
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -74,7 +74,7 @@ async def test_what_changes_under_a_question_is_not_answered(still):
         things = [Thing("a"), Thing("b")]
         screen = await shown(pilot, things)
         await pilot.press("enter")
-        assert screen._question is not None
+        await until(pilot, lambda: screen._question is not None)
         await reread(pilot, screen, [Thing("a", "another text"), Thing("b")])
         assert screen._question is None, "it is not what was shown with the question"
         await pilot.press("y")
@@ -119,7 +119,7 @@ async def test_ten_thousand_rows_a_filter_and_hostile_text(still):
         await until(pilot, lambda: "end" in screen._detail.plain)
         for size in ((80, 24), (160, 45), (30, 8)):
             await pilot.resize_terminal(*size)
-            await pilot.pause()
+            await calm(pilot)
             lines = screen._detail.plain.splitlines()
             assert lines[0].startswith("says")
             # Nobody else's line begins where cockpit's own do.
@@ -130,7 +130,7 @@ async def test_ten_thousand_rows_a_filter_and_hostile_text(still):
         await until(pilot, lambda: len(screen.body.rows) == 1)
         assert "1 of 10,000 listed" in screen.head()[1][-1][0]
         await pilot.press("enter")
-        assert screen.row == things[9_998]
+        await until(pilot, lambda: screen.row == things[9_998])
         await reread(pilot, screen, [replace(things[9_998], text="new"), *things[:10]])
         assert screen.row == Thing("thing-9998", "new"), "the filter stays"
         await pilot.press("escape")
@@ -144,7 +144,7 @@ async def test_nothing_is_accepted_that_was_not_on_the_screen(still):
     async with app.run_test(size=(100, 30)) as pilot:
         screen = await shown(pilot, [Thing("a", text), Thing("b")])
         await pilot.press("enter")
-        assert screen._question is not None
+        await until(pilot, lambda: screen._question is not None)
         await until(pilot, lambda: "read on" in drawn_keys(screen))
         await pilot.press("y")
         await until(pilot, lambda: screen._detail.scroll_offset.y > 0)
@@ -156,7 +156,7 @@ async def test_nothing_is_accepted_that_was_not_on_the_screen(still):
                 break
             assert screen.done == []
             await pilot.press("y")
-            await pilot.pause()
+            await calm(pilot)
         assert "line 119" in text_of(app)
         assert screen.done == []
         await pilot.press("y")
@@ -164,17 +164,13 @@ async def test_nothing_is_accepted_that_was_not_on_the_screen(still):
         # To the end at once is not to have read it.
         await pilot.press("enter")
         screen._detail.scroll_end(animate=False)
-        await pilot.pause()
+        await calm(pilot)
         await pilot.press("y")
-        await pilot.pause()
+        await calm(pilot)
         assert len(screen.done) == 1
         await pilot.press("escape")
-        assert screen._question is None
+        await until(pilot, lambda: screen._question is None)
 
 
 def drawn_keys(screen: Things) -> str:
     return " ".join(f"{hint.key} {hint.label}" for hint in screen.bar.hints)
-
-
-def drawn_text(app: CockpitApp) -> str:
-    return " ".join(strip.text for strip in app.screen._compositor.render_strips())

@@ -11,7 +11,6 @@ from wave_scenes import walk
 from work_scenes import story
 
 import themes
-from cockpit.app.screens.panes import NARROW
 
 pytestmark = pytest.mark.slow
 
@@ -47,12 +46,10 @@ async def test_main_states(still, project, picture, state):
         for key in KEYS.get(state, "").split():
             await pilot.press(key)
             await settled(pilot)
-        for size in SIZES:
-            await picture(pilot, "", (size,), look if state in ("request", "diff") else settled)
-            if state == "conversation":
-                await pilot.press("f3")
-                await picture(pilot, "bands", ready=settled)
-                await pilot.press("f2" if size[0] < NARROW else "f3")
+        await picture(pilot, "", SIZES, look if state in ("request", "diff") else settled)
+        if state == "conversation":
+            await pilot.press("f3")
+            await picture(pilot, "bands", SIZES[::-1], settled)
 
 
 async def test_themes(still, project, picture):

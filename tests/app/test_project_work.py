@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 import work_scenes
+from app_scenes import folded
 from examples import examples
 
-from cockpit.app.projection.backlog import COLUMNS, Work, number_in
-from cockpit.app.projection.fold import State
+from cockpit.app.projection.backlog import COLUMNS, number_in
 from cockpit.app.projection.header import SessionState, header
 from cockpit.app.projection.work_pane import find_conflicts
 from cockpit.backlog import service
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import dependencies, tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
-from cockpit.store.journal import journal
 from cockpit.store.journal.journal import Row
 
 pytestmark = pytest.mark.slow
@@ -31,17 +30,9 @@ def row(seq: int, action: str, detail: object, session: str = "") -> Row:
     )  # fmt: skip
 
 
-def folded(store) -> Work:
-    state, after = State(), 0
-    while batch := store.read_now(lambda c, after=after: journal.rows(c, after=after)):
-        state.fold(batch)
-        after = batch[-1].seq
-    return state.work
-
-
 def compare(store) -> None:
     """Everything that the fold says of tasks, stories and epics is what the tables say."""
-    work = folded(store)
+    work = folded(store).work
     stored = store.read_now(lambda c: tasks.select(c, limit=10_000))
     stored += store.read_now(lambda c: tasks.select(c, status="archived", limit=10_000))
     assert {task.task_id for task in stored} == set(work.tasks)

@@ -6,12 +6,12 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from app_scenes import ALL, ITEMS, Scene, to_decide
+from app_scenes import ALL, ITEMS, Scene, folded, to_decide
 
 from cockpit.app.projection.band_meter import with_reported_cache
 from cockpit.app.projection.conversation import Conversation
 from cockpit.app.projection.current_state import read_state
-from cockpit.app.projection.fold import OpenSession, State
+from cockpit.app.projection.fold import OpenSession
 from cockpit.commands.sessions.linear_lists import list_sessions
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
@@ -30,13 +30,9 @@ def made_row(seq: int, action: str, detail: object, session: str = "s-1") -> Row
     )  # fmt: skip
 
 
-def folded(scene: Scene) -> State:
-    return State().fold(scene.store.read_now(journal.rows))
-
-
 def test_a_story_reads_in_its_order(scene):
     to_decide(scene).say("agent", "It never resets.").advance("acting").edit()
-    views = folded(scene).views(NOW, scene.session_id)
+    views = folded(scene.store).views(NOW, scene.session_id)
     assert [(turn.role, turn.text) for turn in views.turns] == [
         ("person", "review pr 24"),
         ("wave", "wave 1"),
@@ -63,7 +59,7 @@ def test_a_story_reads_in_its_order(scene):
 
 def test_the_queue_shows_what_was_stored(scene):
     scene.begin().wave("observing").ask().edit()
-    state = folded(scene)
+    state = folded(scene.store)
     front = state.views(NOW, scene.session_id).queue.front
     assert front is not None
     assert front.kind == "context"
@@ -82,7 +78,7 @@ def test_the_queue_shows_what_was_stored(scene):
 def test_only_a_proposal_of_the_followed_session_stands_in_front(scene):
     other = Scene(scene.store, scene.root).begin("other").wave("observing").ask("p-other")
     scene.begin().wave("observing").ask("p-mine")
-    state = folded(scene)
+    state = folded(scene.store)
     for session_id, front in ((scene.session_id, "p-mine"), (other.session_id, "p-other")):
         queue = state.views(NOW, session_id, front="p-other").queue
         assert queue.front is not None
@@ -104,14 +100,14 @@ def test_only_a_proposal_of_the_followed_session_stands_in_front(scene):
 )
 def test_a_decision_is_told_where_it_was_asked(scene, verdict, more, said):
     scene.begin().wave("observing").ask().decide("p-context", verdict, **more)
-    views = folded(scene).views(NOW, scene.session_id)
+    views = folded(scene.store).views(NOW, scene.session_id)
     assert said in [line.right for turn in views.turns for line in turn.lines]
     assert views.queue.front is None
 
 
 def test_fragments_grow_one_turn_and_its_completion_replaces_them(scene):
     scene.begin().wave("observing").stream("The re", "try ")
-    before = folded(scene)
+    before = folded(scene.store)
     live = before.views(NOW, scene.session_id).turns[-1]
     assert (live.text, live.streaming) == ("The retry ", True)
     rows = scene.store.read_now(journal.rows)
@@ -121,17 +117,6 @@ def test_fragments_grow_one_turn_and_its_completion_replaces_them(scene):
     assert (turn.key, turn.text, turn.streaming, turn.interrupted) == (
         live.key, "The retry loop.", False, True,
     )  # fmt: skip
-
-
-def test_the_board_tells_what_waits(scene):
-    scene.begin().wave("observing").ask()
-    Scene(scene.store, scene.root).begin("b", title="b").enter("completed", status="done")
-    board = folded(scene).views(NOW, scene.session_id).board
-    assert [(row.title, row.sign, row.state, row.current) for row in board.rows] == [
-        ("#24", "?", "waits for you", True),
-        ("b", "✔", "done", False),
-    ]
-    assert board.summary == "2 sessions   ? 1 waits for you   ✔ 1 done"
 
 
 def test_a_session_has_one_state_on_every_surface(scene):
@@ -149,7 +134,7 @@ def test_a_session_has_one_state_on_every_surface(scene):
         each = Scene(scene.store, scene.root).begin(title=title).wave(*ALL)
         each = each.ask() if "asks" in title else each
         each.enter(entered, **detail)
-    state, current = folded(scene), scene.store.read_now(lambda c: read_state(c, ""))
+    state, current = folded(scene.store), scene.store.read_now(lambda c: read_state(c, ""))
     views = state.views(NOW, "")
     states = {row.title: row.state for row in views.board.rows}
     waiting = ["stopped, and asks", "turn", "question"]
@@ -266,9 +251,3 @@ def test_the_task_of_a_role_is_not_shown_as_typed_by_the_user() -> None:
         ("task for the fixer", "Fix T-2."),
         ("you", "Only the parser, please."),
     ]
-
-
-def test_what_is_said_to_the_user_is_not_dim() -> None:
-    notice = {"message_id": "m-1", "role": "notice", "text": "GUIDE 1/8  Press Escape."}
-    (turn,) = fold_rows(("message.completed", notice)).changed()
-    assert turn.lines[0].tone == "accent"

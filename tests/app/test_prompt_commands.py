@@ -114,12 +114,12 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
         # Without a session: commands that need one say so and stay in the prompt.
         await enter(pilot, "/estimate")
         await until(pilot, lambda: screen.prompt.text == "/estimate")
-        assert "needs a session" in str(next(iter(app._notifications)).message)
+        await until(pilot, lambda: "needs a session" in notes_of(app))
         screen.prompt.clear()
         # A command that nobody has starts no session; the nearest name is that of any command.
         await enter(pilot, "/setings")
         await until(pilot, lambda: screen.prompt.text == "/setings")
-        assert "Did you mean /settings?" in notes_of(app)
+        await until(pilot, lambda: "Did you mean /settings?" in notes_of(app))
         screen.prompt.clear()
         app.clear_notifications()
         # In the palette "review" begins one in the prompt.
@@ -127,9 +127,6 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
         assert screen.prompt.text.startswith("/review ")
         screen.prompt.clear()
         # Without a session a model is that of new ones; without a name it is asked for.
-        await enter(pilot, "/model nobody:none")
-        await until(pilot, lambda: screen.prompt.text == "/model nobody:none")
-        screen.prompt.clear()
         await enter(pilot, "/model")
         await until(pilot, lambda: isinstance(app.screen, PickOne))
         # What is refused stays typed, beside the reason.
@@ -159,21 +156,22 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
         await pilot.press("escape")
         # In a session a name is checked, too, and what is wrong stays in the prompt.
         model = runtime.store.read_now(lambda c: sessions.load(c, first)).model
-        for name in ("nobody:none", "haiku", "script:none-such.toml"):
-            await enter(pilot, f"/model {name}")
-            await until(pilot, lambda name=name: screen.prompt.text == f"/model {name}")
-            screen.prompt.clear()
+        app.clear_notifications()
+        await enter(pilot, "/model nobody:none")
+        await until(pilot, lambda: screen.prompt.text == "/model nobody:none")
+        screen.prompt.clear()
         assert runtime.store.read_now(lambda c: sessions.load(c, first)).model == model
-        assert "'nobody:none' is not a model's name" in notes_of(app)
+        await until(pilot, lambda: "'nobody:none' is not a model's name" in notes_of(app))
         assert "Internal" not in notes_of(app)
         # What nobody knows is sent to nobody, and stays in the prompt.
-        for text in ("/estimte now", "/frobnicate", "/help me please"):
+        for text, told in (
+            ("/estimte now", "no command /estimte, so nothing was sent. Did you mean /estimate?"),
+            ("/help me please", "/help takes nothing behind it"),
+        ):
             await enter(pilot, text)
             await until(pilot, lambda text=text: screen.prompt.text == text)
+            await until(pilot, lambda told=told: told in notes_of(app))
             screen.prompt.clear()
-        notes = notes_of(app)
-        assert "no command /estimte, so nothing was sent. Did you mean /estimate?" in notes
-        assert "/help takes nothing behind it" in notes
         assert said(runtime, first) == ["look at calc.py"]
         # A skill is a mention in a message, a task type's command a session of its own.
         await enter(pilot, "/git what changed?")
@@ -208,7 +206,7 @@ async def test_offline_limits_are_shown_before_a_session_starts(opened, monkeypa
     ):
         await enter(pilot, "fix the bug in calc.py")
         await until(pilot, lambda: screen.prompt.text == "fix the bug in calc.py")
-        assert "offline rules review changes" in notes_of(app)
+        await until(pilot, lambda: "offline rules review changes" in notes_of(app))
         assert runtime.store.read_now(sessions.find_latest) is None
         # Asked once: the second Enter starts it.
         await pilot.press("enter")

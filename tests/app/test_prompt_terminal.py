@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from app_terminal import Terminal, read_colours
+from app_terminal import ASKS, Terminal, read_colours
 
 from cockpit.app import prompt_draft
 from cockpit.app.prompt_draft import Draft
@@ -12,21 +12,6 @@ from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
 
 pytestmark = pytest.mark.slow
-
-ASKS = """
-[[turn]]
-text = "I need the file."
-[[turn.call]]
-name = "request_context"
-arguments = { purpose = "look", question = "what is there?", scope = ["file:calc.py"] }
-
-[[turn]]
-when = { called = ["request_context"] }
-text = "I have seen it."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "seen" }
-"""
 
 
 @pytest.fixture
@@ -46,7 +31,7 @@ def wait_for_draft(terminal: Terminal, place, text: str) -> None:
 
 def test_pastes_and_legacy_keys_send_and_approve_nothing(project, env):
     place = locate_project(project)
-    long = "".join(f"{number}\r" for number in range(10_000))
+    long = "".join(f"{number}\r" for number in range(2_000))
     with Terminal(cwd=project, env=env) as terminal:
         terminal.press(
             b"\x1b[O"
@@ -62,7 +47,7 @@ def test_pastes_and_legacy_keys_send_and_approve_nothing(project, env):
         assert Draft(place).load_stash() == ["one\ntwo\nthree\nfour\nfive\n"]
         for start in range(0, len(long), 4_000):
             terminal.press(long[start : start + 4_000].encode())
-        at = terminal.until("10,000 lines]", after=at)
+        at = terminal.until("2,000 lines]", after=at)
         wait_for_draft(terminal, place, long.replace("\r", "\n"))
         terminal.press(b"\x15\x15")
         wait_for_draft(terminal, place, "")

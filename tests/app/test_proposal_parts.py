@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from app_scenes import BEFORE, ITEMS, Scene
-from app_world import look, on_screen, text_of, until, write
+from app_world import look, on_screen, status_of, text_of, until, write
 from permission_scenes import Agents
 from textual.containers import VerticalScroll
 
@@ -17,7 +17,6 @@ from cockpit.app.actions.registry import ACTIONS
 from cockpit.app.actions.screen_actions import ScreenActions
 from cockpit.app.projection.fold import State
 from cockpit.store.journal import journal
-from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
 
@@ -41,11 +40,7 @@ async def test_what_has_nothing_to_show_says_so_and_is_approved(still, project):
                 assert "Nothing more to show" in text_of(app)
             assert screen.key_policy.is_armed, text_of(app)
             await pilot.press("enter")
-            await until(pilot, lambda shape=shape: find_status(still, shape) == "approved")
-
-
-def find_status(still, proposal_id: str) -> str:
-    return still.store.read_now(lambda c: proposals.load(c, proposal_id)).status
+            await until(pilot, lambda shape=shape: status_of(still, shape) == "approved")
 
 
 async def test_page_down_in_the_prompt_reads_a_proposal_on(still, project):
@@ -150,19 +145,19 @@ async def test_what_is_alike_in_one_answer_is_drawn_and_approved_as_one(still, p
         await look_until_armed(pilot)
         assert [each.proposal_id for each in screen.queue.front.together] == ["a"]
         await pilot.press("enter")
-        await until(pilot, lambda: find_status(still, "a") == "approved")
+        await until(pilot, lambda: status_of(still, "a") == "approved")
         await look_until_armed(pilot)
         assert [each.proposal_id for each in screen.queue.front.together] == ["b", "c"]
         await pilot.press("escape")
         await write(pilot, "why b?", "enter")
-        await until(pilot, lambda: find_status(still, "b") == "discussed")
-        assert find_status(still, "c") == "pending", "words answer the first of them"
+        await until(pilot, lambda: status_of(still, "b") == "discussed")
+        assert status_of(still, "c") == "pending", "words answer the first of them"
         propose_runs(scene, "e", "f")
         await look_until_armed(pilot)
         assert [each.proposal_id for each in screen.queue.front.together] == ["c", "e", "f"]
         await pilot.press("enter")
-        await until(pilot, lambda: {find_status(still, each) for each in "cef"} == {"approved"})
-        assert find_status(still, "d") == "pending"
+        await until(pilot, lambda: {status_of(still, each) for each in "cef"} == {"approved"})
+        assert status_of(still, "d") == "pending"
 
 
 async def test_requests_that_are_alike_need_all_of_them_read(still, project):
@@ -180,11 +175,11 @@ async def test_requests_that_are_alike_need_all_of_them_read(still, project):
         assert [each.proposal_id for each in screen.queue.front.together] == ["p-1", "p-2"]
         assert not screen.context.can_narrow, "that is for one of them"
         while not screen.key_policy.is_read:
-            assert find_status(still, "p-1") == "pending"
+            assert status_of(still, "p-1") == "pending"
             await pilot.press("enter")
             await look(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: {find_status(still, f"p-{n}") for n in "12"} == {"approved"})
+        await until(pilot, lambda: {status_of(still, f"p-{n}") for n in "12"} == {"approved"})
         await look(pilot)
         assert screen.queue.front.proposal_id == "p-3", "what answers a discussion is by itself"
-        assert find_status(still, "p-3") == "pending"
+        assert status_of(still, "p-3") == "pending"

@@ -77,7 +77,7 @@ async def test_all_that_waits_in_one_list(still, world, picture) -> None:
         screen.may_read = asyncio.Event()
         await app.open_screen(screen)
         await until(pilot, lambda: len(screen.body.rows) == 5)
-        assert "5 proposals of 2 sessions" in text_of(app)
+        await until(pilot, lambda: "5 proposals of 2 sessions" in text_of(app))
         first = asked["tests"][0]
 
         # Equal ones are approved only once their texts are drawn.
@@ -98,7 +98,7 @@ async def test_all_that_waits_in_one_list(still, world, picture) -> None:
         await pilot.press("escape", "slash")
         await write(pilot, "older:10m")
         await until(pilot, lambda: len(screen.body.rows) == 5)
-        assert "low risk · 10m" in text_of(app)
+        await until(pilot, lambda: "low risk · 10m" in text_of(app))
         await pilot.press("escape", "g")
 
         await until(pilot, lambda: screen.row.proposal.proposal_id == first)
@@ -176,14 +176,17 @@ async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) ->
             lambda: {row.proposal.proposal_id for row in screen.rows} >= {rejected, discussed},
         )
         for name in (rejected, discussed):
-            await pilot.press("slash", *name, "enter")
+            await pilot.press("slash")
+            await write(pilot, name, "enter")
             await until(
                 pilot, lambda name=name: screen.row and screen.row.proposal.proposal_id == name
             )
             words = "you: “no”" if name == rejected else "you: “why?”"
             await until(pilot, lambda words=words: words in text_of(app))
+            app.clear_notifications()
             await pilot.press("r")
             await until(pilot, lambda name=name: sent and name in sent[-1][0])
+            await until(pilot, lambda: app._notifications)
             assert sent[-1][0].startswith("Please propose this again, as it was: ")
             says = [each.message for each in app._notifications][-1]
             waits = {

@@ -63,7 +63,8 @@ async def test_every_place_shows_what_was_known_then_and_space_plays(still, scen
             if place == len(rows) - 1:
                 await picture(pilot, "replay")
         await pilot.press("minus", "minus", "minus")
-        assert "(1 rows/s)" in str([hint.label for hint in screen.query_one(KeyBar).hints])
+        bar = screen.query_one(KeyBar)
+        await until(pilot, lambda: "(1 rows/s)" in str([hint.label for hint in bar.hints]))
         await pilot.press("[")
         starts = [n for n, row in enumerate(rows, 1) if row.action == "wave.created"]
         await until(pilot, lambda: screen.position == starts[-1])

@@ -19,7 +19,7 @@ from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
 
-SIZES = ((150, 42), (100, 24), (80, 24))
+SIZES = ((120, 24), (80, 24))
 FRAMES = "╭╮╰╯│─"
 
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from app_world import on_screen, settled
+from app_world import calm, on_screen, settled, until
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.small_dialogs import Warn
@@ -14,7 +14,7 @@ from cockpit.app.screens.replay_screen import ReplayApp, read_session_rows
 from cockpit.app.store_watch import watch_store
 from cockpit.backlog import service
 from cockpit.core.project_paths import ProjectPaths, locate_project
-from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.journal.head_anchor import find_anchor_file
@@ -64,44 +64,32 @@ async def test_a_store_that_is_not_the_one_it_was_is_told(place, tmp_path):
     async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
         app = CockpitApp(runtime)
         async with app.run_test(size=(80, 24)) as pilot:
-            while not isinstance(app.screen, Warn):
-                await pilot.pause()
-            assert WARNING in " ".join(drawn(app))
+            await until(pilot, lambda: isinstance(app.screen, Warn))
+            await until(pilot, lambda: WARNING in " ".join(drawn(app)))
             assert "cockpit journal anchor" in words(app)
             await pilot.press("enter")
             screen = await settled(pilot)
             assert drawn(app)[0].strip().startswith(WARNING)
             screen.host.main.prompt.focus()
-            for width in (300, 20):
+            for width in (20, 120):
                 await pilot.resize_terminal(width, 12)
-                await pilot.pause()
+                await calm(pilot)
                 assert drawn(app)[0].strip().startswith(WARNING[: width - 4]), width
+            await pilot.press("ctrl+t")
+            await until(pilot, lambda: "Board" in drawn(app)[0])
+            assert WARNING in drawn(app)[0]
 
 
-async def test_the_board_and_a_replay_tell_it_as_well(place, tmp_path):
+async def test_a_replay_tells_it_as_well(place, tmp_path):
     async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
         session_id = await runtime.start("Look around", model="offline")
     without_anchor(place)
     async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
-        await board(runtime)
+        assert WARNING.endswith(runtime.store.anchor.warning)
         rows = await read_session_rows(runtime.store, session_id)
-        replay = ReplayApp(rows, session_id, runtime.store, warning=WARNING.removeprefix("⚠ "))
+        replay = ReplayApp(rows, session_id, runtime.store, warning=runtime.store.anchor.warning)
         async with replay.run_test(size=(80, 24)) as pilot:
-            while WARNING not in drawn(replay)[0]:
-                await pilot.pause()
-
-
-async def board(runtime: Runtime) -> None:
-    app = CockpitApp(runtime)
-    async with app.run_test(size=(80, 24)) as pilot:
-        while not isinstance(app.screen, Warn):
-            await pilot.pause()
-        await pilot.press("escape")
-        await settled(pilot)
-        await pilot.press("ctrl+t")
-        while "Board" not in drawn(app)[0]:
-            await pilot.pause()
-        assert WARNING in drawn(app)[0]
+            await until(pilot, lambda: WARNING in drawn(replay)[0])
 
 
 async def test_a_store_that_is_deleted_while_it_is_open_is_warned_of_once(place, tmp_path):
@@ -117,10 +105,9 @@ async def test_a_store_that_is_deleted_while_it_is_open_is_warned_of_once(place,
         moved = place.state.rename(place.state.with_name("moved"))
         for look in looks * 2:
             await look()
-        while not isinstance(app.screen, Warn):
-            await pilot.pause()
-        while "deleted or moved while cockpit had it open" not in words(app):
-            await pilot.pause()
+        await until(pilot, lambda: isinstance(app.screen, Warn))
+        told = "deleted or moved while cockpit had it open"
+        await until(pilot, lambda: told in words(app))
         await pilot.press("enter")
         await settled(pilot)
         assert "the store's file is gone" in drawn(app)[0]

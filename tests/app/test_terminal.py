@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 
 import pytest
+import run_cockpit
 from app_scenes import Scene
-from app_terminal import COLD, SGR, Terminal, read_colours
+from app_terminal import ASKS, SGR, Terminal, read_colours
 
 from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
 
 pytestmark = pytest.mark.slow
-
-ASKS = """
-[[turn]]
-text = "I need the file."
-[[turn.call]]
-name = "request_context"
-arguments = { purpose = "look", question = "what is there?", scope = ["file:calc.py"] }
-
-[[turn]]
-when = { called = ["request_context"] }
-text = "I have seen it."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "seen" }
-"""
 
 
 @pytest.fixture
@@ -54,33 +41,12 @@ def test_a_dumb_terminal_gets_no_screen(project, env):
         assert b"\x1b" not in terminal.wrote
 
 
-def test_words_from_the_editor_two_keys_and_out(project, env):
-    with Terminal(cwd=project, env=env) as terminal:
-        terminal.until("ype a task:")
-        terminal.press(b"\x07")
-        terminal.until("THE EDITOR")
-        at = terminal.until("investigate the sums")
-        terminal.press(b"\r")
-        at = terminal.until("CONTEXT", after=at)
-        terminal.until("risk low", after=at)
-        # Until it has been seen for half a second Enter does nothing: it is pressed until it does.
-        while b"done: seen" not in terminal.wrote:
-            terminal.press(b"\r")
-            terminal.pause()
-        terminal.press(b"\x04")
-        assert terminal.ends() == 0
-    assert b"cockpit -r s-" in terminal.wrote
-    assert terminal.wrote.rindex(b"\x1b[?1049l") > terminal.wrote.rindex(b"\x1b[?1049h")
-    with Store.open(locate_project(project).database) as store:
-        (session,) = store.read_now(sessions.select_recent)
-    assert (session.status, session.words) == ("completed", "investigate the sums")
-
-
-def test_ctrl_z_leaves_the_shell_its_terminal_and_fg_brings_the_screen_back(project, env):
+def test_ctrl_z_and_fg_words_from_the_editor_two_keys_and_out(project, env):
+    """The shell has its terminal meanwhile, and afterwards."""
     env = {**env, "PS1": "$PWD> "}
     with Terminal(cwd=project, env=env, in_shell=True) as terminal:
         terminal.until(f"{project}> ")
-        terminal.press(f"{' '.join(COLD)}\r".encode())
+        terminal.press(f"{shlex.join(run_cockpit.PROGRAM)}\r".encode())
         terminal.until("ype a task:")
         terminal.press(b"a draft")
         at = terminal.until("a draft")
@@ -96,11 +62,27 @@ def test_ctrl_z_leaves_the_shell_its_terminal_and_fg_brings_the_screen_back(proj
         at = terminal.until("a draft", after=at)
         terminal.press(b"\x15")
         terminal.until("ype a task:", after=at)
+        terminal.press(b"\x07")
+        terminal.until("THE EDITOR", after=at)
+        at = terminal.until("investigate the sums", after=at)
+        terminal.press(b"\r")
+        at = terminal.until("CONTEXT", after=at)
+        terminal.until("risk low", after=at)
+        # Until it has been seen for half a second Enter does nothing: it is pressed until it does.
+        while b"done: seen" not in terminal.wrote:
+            terminal.press(b"\r")
+            terminal.pause()
+        at = len(terminal.wrote)
         terminal.press(b"\x04")
+        terminal.until("\x1b[?1049l", after=at)
         at = terminal.until(f"{project}> ", after=at)
         terminal.press(b"jobs; exit $?\r")
         assert terminal.ends() == 0
         assert b"cockpit" not in terminal.wrote[at:]
+    assert b"cockpit -r s-" in terminal.wrote
+    with Store.open(locate_project(project).database) as store:
+        (session,) = store.read_now(sessions.select_recent)
+    assert (session.status, session.words) == ("completed", "investigate the sums")
 
 
 def test_a_session_is_picked_and_a_hangup_gives_the_terminal_back(still, project, env):

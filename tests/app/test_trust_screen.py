@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import look, on_screen, screen_of, settled, until
+from app_world import look, on_screen, screen_of, settled, status_of, until
 from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.lists.trust_screen import TrustScreen
 from cockpit.loop.runtime_settings import TrustSettings
-from cockpit.store.sessions import proposals
 from cockpit.store.trust import trust_rules
 
 pytestmark = pytest.mark.slow
@@ -111,17 +110,13 @@ def texts(panel) -> str:
     )
 
 
-def is_approved(still, name: str) -> bool:
-    return still.store.read_now(lambda c: proposals.load(c, name)).status == "approved"
-
-
 async def test_a_short_card_shows_all_that_is_posted_takes_one_key_and_ends_with_its_rule(
     still, world
 ) -> None:
     """A rule that is suspended while its card waits gives the card its second key back."""
     rule_id = accepted(world)
     scene, other = card(still, rule_id), card(still, rule_id, name="p-other")
-    async with on_screen(still, scene.session_id, size=(160, 45), ready=look) as (pilot, app, _):
+    async with on_screen(still, scene.session_id, size=(140, 36), ready=look) as (pilot, app, _):
         assert not app.main.queue.front.second_key
         panel = app.main.panes.proposals
         panel.focus()
@@ -135,7 +130,7 @@ async def test_a_short_card_shows_all_that_is_posted_takes_one_key_and_ends_with
         app.main.prompt.focus()
         await look(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: is_approved(still, "p-card"))
+        await until(pilot, lambda: status_of(still, "p-card") == "approved")
 
         app.attach(other.session_id)
         await look(pilot)
@@ -145,4 +140,4 @@ async def test_a_short_card_shows_all_that_is_posted_takes_one_key_and_ends_with
         await look(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        assert not is_approved(still, "p-other")
+        assert status_of(still, "p-other") == "pending"

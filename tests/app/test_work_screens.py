@@ -107,7 +107,7 @@ async def test_keys_of_the_board_change_tasks_show_some_of_them_and_link_them(fi
         await until(pilot, lambda: counts() == [5, 2, 1, 1, 1])
         await ask_for(pilot, app, "c", "e-2")
         await until(pilot, lambda: counts() == [1, 0, 1, 0, 0])
-        assert "only E-2 Documentation" in text_of(app)
+        await until(pilot, lambda: "only E-2 Documentation" in text_of(app))
         await pilot.press("escape")
         await until(pilot, lambda: counts() == [5, 2, 1, 1, 1])
         await ask_for(pilot, app, "slash", "tokens EXPIRE")
@@ -173,7 +173,7 @@ async def test_a_task_its_handoff_and_the_queue_are_seen_in_full_and_live(filled
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, HandoffDialog))
         await until(pilot, lambda: "two runs wait alike" in text_of(app))
-        assert "src/http/retry.py" in text_of(app)
+        await until(pilot, lambda: "src/http/retry.py" in text_of(app))
         assert "validateToken" not in text_of(app)
         await pilot.press("d")
         await until(pilot, lambda: "I traced the expiry through `validateToken`" in text_of(app))
@@ -263,7 +263,7 @@ async def test_tasks_stories_and_epics_are_written_in_forms(filled):
 
 
 async def test_every_screen_draws_at_any_size(filled):
-    """Each in a terminal that is too small for it, and in a huge one."""
+    """Each in a terminal that is too small for it, and in a wide one."""
     app = CockpitApp(filled)
     async with app.run_test(size=(20, 6)) as pilot:
         board = await on_board(pilot, app)
@@ -278,9 +278,9 @@ async def test_every_screen_draws_at_any_size(filled):
             ("e",),
         ):
             await pilot.press(*keys)
-            for columns in (width, 320 - width):
+            for columns in (width, 160 - width):
                 await pilot.resize_terminal(columns, columns // 4 + 1)
                 await settled(pilot)
                 assert len(text_of(app).split("\n")) == columns // 4 + 1
             width = columns
-            assert width < 300 or "T-2" in text_of(app)
+            assert width < 100 or "T-2" in text_of(app)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from stage import settle
 
 from widgets.proposals.diff_list import DiffList
 from widgets.text import compare_lines as comparing
@@ -112,15 +113,15 @@ async def test_a_new_file_has_one_column_and_a_changed_one_two(stage):
         diffs.focus()
         assert diffs.place == ("new.py", 1)
         await pilot.press("right_square_bracket")
-        await pilot.pause()
+        await settle(pilot)
         await pilot.press("space")
-        await pilot.pause()
+        await settle(pilot)
         assert [diff.folded for diff in diffs.files] == [False, True]
         await pilot.press("z")
-        await pilot.pause()
+        await settle(pilot)
         assert any("▸ changed.py  +1 −1" in row for row in pilot.app.rows)
         await pilot.press("z", "d", "G")
-        await pilot.pause()
+        await settle(pilot)
         assert not any("x20 = 20" in row and "x20 = 21" in row for row in pilot.app.rows)
 
 
@@ -131,7 +132,7 @@ async def test_a_click_on_a_title_folds_its_file(stage):
             for sign in ("▸", "▾"):
                 place = next(y for y, row in enumerate(pilot.app.rows) if name in row)
                 await pilot.click(offset=(4, place))
-                await pilot.pause()
+                await settle(pilot)
                 rows = [row for row in pilot.app.rows if name in row]
                 assert sign in rows[0]
                 assert "▾" in next(row for row in pilot.app.rows if other in row)
@@ -141,7 +142,7 @@ async def test_text_of_a_diff_can_be_selected(stage):
     diffs = DiffList((FileDiffView("a.py", "one = 1\n", "two = 2\n"),))
     async with stage(diffs, size=(60, 12)) as pilot:
         diffs.files[0].text_select_all()
-        await pilot.pause()
+        await settle(pilot)
         selected = pilot.app.screen.get_selected_text() or ""
         assert "one = 1" in selected and "two = 2" in selected
 

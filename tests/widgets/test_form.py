@@ -1,5 +1,7 @@
 """The form: fields in order, hostile text removed, untouched fields unchanged."""
 
+from stage import settle
+
 from widgets.forms.form import FieldView, Form, FormView
 from widgets.views import CompletionView
 
@@ -32,11 +34,10 @@ async def test_what_is_pasted_is_cleaned(stage):
     form = Form(VIEW)
     async with stage(form) as pilot:
         pilot.app.post_message(Paste("a\x1b]0;x\x07b\u202e"))
-        await pilot.pause()
+        await settle(pilot)
         await pilot.press("tab", "tab")
         pilot.app.post_message(Paste("c\x9b2Jd\u200b\ne"))
-        await pilot.pause()
-        await pilot.pause()
+        await settle(pilot)
         assert form.values["title"] == "old titleab"
         assert form.values["text"] == "cd\neone\ntwo"
 
@@ -63,7 +64,7 @@ async def test_nobody_has_to_know_ids(stage):
     form = Form(PICKS)
     async with stage(form) as pilot:
         await pilot.press(*"why")
-        await pilot.pause()
+        await settle(pilot)
         assert "S-2" in pilot.app.drawn
         assert "S-1" not in pilot.app.drawn
         await pilot.press("tab")
@@ -71,8 +72,8 @@ async def test_nobody_has_to_know_ids(stage):
         await pilot.press(*"draw", "down", *",1,", *" T-9", "enter")
         assert form.values["waits_for"] == "T-3,1, T-9", "what is not listed can be typed"
         await pilot.press("end", "backspace", "backspace", "backspace", "down")
-        await pilot.pause()
+        await settle(pilot)
         assert "S-1" in pilot.app.drawn
         await pilot.press("escape")
-        await pilot.pause()
+        await settle(pilot)
         assert "S-1" not in pilot.app.drawn

@@ -1,8 +1,7 @@
 """The one-line widgets: header, key bar, timeline."""
 
-from typing import Any
-
 import pytest
+from stage import settle
 
 from widgets.frame.footer import KeyBar
 from widgets.frame.header import HeaderBar
@@ -32,46 +31,39 @@ HINTS = (
 )
 
 
-async def header(stage: Any, width: int, view: HeaderView = VIEW) -> str:
-    async with stage(HeaderBar(), size=(width, 4)) as pilot:
-        pilot.app.query_one(HeaderBar).show(view)
-        await pilot.pause()
-        return pilot.app.rows[0]
+ENDED = HeaderView(project="p", wave=3, phase="done", state="blocked", end_sign="■", end_tone="bad")
+AGENT = HeaderView(
+    project="acme/api", task="fix it", task_type="agent", agent="claude", turn=3, model="Sonnet",
+    wave=2, phase="done", mode="Plan", context="19%", cost_usd=0.5, state="running",
+)  # fmt: skip
+WIDE = (
+    *("acme/api ▸ fix-login", "T-42 review_pr", "wave 7", "DECIDE", "waits for you"),
+    *("observe › orient › decide › act › learn", "sonnet 41.2k tok  $0.12", "● 2"),
+)
+OF_AGENT = ("claude", "turn 3", "running")
+HEADERS = (
+    (200, VIEW, WIDE, ()),
+    (120, VIEW, ("acme/api", "DECIDE", "● 2"), ("observe ›",)),
+    (60, VIEW, ("acme/api", "DECIDE", "● 2"), ("observe ›",)),
+    # "✔ DONE" of the last wave beside "blocked" of the session would be two answers.
+    (160, ENDED, ("■ BLOCKED",), ("DONE", "blocked")),
+    (80, ENDED, ("■ BLOCKED",), ("DONE", "blocked")),
+    # An agent's session has turns and no waves.
+    (160, AGENT, (*OF_AGENT, "Sonnet · Plan", "context 19%", "$0.50"), ("wave", "observe", "DONE")),
+    (80, AGENT, OF_AGENT, ("wave", "observe", "DONE")),
+)
 
 
-async def test_a_wide_header_says_everything(stage):
-    drawn = await header(stage, 200)
-    for words in (
-        "acme/api ▸ fix-login",
-        "T-42 review_pr",
-        "wave 7",
-        "DECIDE",
-        "observe › orient › decide › act › learn",
-        "waits for you",
-        "sonnet 41.2k tok  $0.12",
-        "● 2",
-    ):
-        assert words in drawn
-
-
-async def test_a_narrow_header_keeps_what_waits(stage):
-    for width in (120, 60):
-        drawn = await header(stage, width)
-        assert len(drawn) <= width
-        assert all(word in drawn for word in ("acme/api", "DECIDE", "● 2"))
-        assert "observe ›" not in drawn
-
-
-async def test_the_end_of_a_session_stands_in_the_place_of_the_phase(stage):
-    """ "✔ DONE" of the last wave beside "blocked" of the session would be two answers."""
-    view = HeaderView(
-        project="p", wave=3, phase="done", state="blocked", end_sign="■", end_tone="bad"
-    )
-    for width in (160, 80):
-        drawn = await header(stage, width, view)
-        assert "■ BLOCKED" in drawn
-        assert "DONE" not in drawn
-        assert "blocked" not in drawn
+async def test_the_header_says_everything_or_what_waits(stage):
+    async with stage(HeaderBar(), size=(200, 4)) as pilot:
+        for width, view, words, not_there in HEADERS:
+            await pilot.resize_terminal(width, 4)
+            pilot.app.query_one(HeaderBar).show(view)
+            await settle(pilot)
+            drawn = pilot.app.rows[0]
+            assert len(drawn) <= width
+            assert [each for each in words if each not in drawn] == [], (width, drawn)
+            assert [each for each in not_there if each in drawn] == [], (width, drawn)
 
 
 async def test_the_key_bar_leaves_out_whole_hints(stage):
@@ -80,7 +72,7 @@ async def test_the_key_bar_leaves_out_whole_hints(stage):
         pilot.app.query_one(KeyBar).show(HINTS)
         for width in (4, 20, 35, 59):
             await pilot.resize_terminal(width, 2)
-            await pilot.pause()
+            await settle(pilot)
             assert pilot.app.screen.size.width == width
             drawn = pilot.app.rows[0].strip()
             assert drawn == whole or (drawn.endswith("…") and whole.startswith(drawn[:-1].rstrip()))
@@ -89,19 +81,6 @@ async def test_the_key_bar_leaves_out_whole_hints(stage):
                 expected = [f"{hint.key} {hint.label}" for hint in kept]
                 assert drawn == "   ".join([*expected, "…"])
                 assert list(HINTS[: len(kept)]) == kept
-
-
-@pytest.mark.parametrize("width", [160, 80])
-async def test_an_agent_s_session_has_turns_and_no_waves(stage, width):
-    view = HeaderView(
-        project="acme/api", task="fix it", task_type="agent", agent="claude", turn=3, model="Sonnet",
-        wave=2, phase="done", mode="Plan", context="19%", cost_usd=0.5, state="running",
-    )  # fmt: skip
-    drawn = await header(stage, width, view)
-    assert "claude" in drawn and "turn 3" in drawn and "running" in drawn
-    assert "wave" not in drawn and "observe" not in drawn and "DONE" not in drawn
-    if width > 100:
-        assert "Sonnet · Plan" in drawn and "context 19%" in drawn and "$0.50" in drawn
 
 
 async def test_the_scrubber_moves_by_keys(stage):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from stage import settle
 
 from widgets.bands.fact_list import FactList
 from widgets.forms.pick_list import PickList, mark_current
@@ -21,20 +22,17 @@ FACTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [60, 160])
-async def test_sources_are_told_apart_and_reasons_end_with_an_ellipsis(stage, width):
-    async with stage(FactList(FACTS), size=(width, 12)) as pilot:
-        await pilot.pause()
-        rows = [row for row in pilot.app.rows if "file:" in row]
-        assert len({row.split("file:")[1].split()[0] for row in rows}) == len(rows) >= 8
-        for row in rows:
-            assert "band ceiling" in row
-            assert "situational" in row or "…" in row
-
-
-async def test_a_click_takes_the_cursor_and_a_second_opens(stage):
-    async with stage(FactList(FACTS), size=(100, 12)) as pilot:
-        await pilot.pause()
+async def test_sources_are_told_apart_and_a_click_takes_the_cursor_and_a_second_opens(stage):
+    """Reasons that do not fit end with an ellipsis."""
+    async with stage(FactList(FACTS), size=(160, 12)) as pilot:
+        for width in (160, 60):
+            await pilot.resize_terminal(width, 12)
+            await settle(pilot)
+            rows = [row for row in pilot.app.rows if "file:" in row]
+            assert len({row.split("file:")[1].split()[0] for row in rows}) == len(rows) >= 8
+            for row in rows:
+                assert "band ceiling" in row
+                assert "situational" in row or "…" in row
         for number in (5, 0, 3):
             place = next(y for y, row in enumerate(pilot.app.rows) if f"part_{number:05}" in row)
             await pilot.click(offset=(20, place))
@@ -57,12 +55,11 @@ def test_bars(series, width, drawn):
     assert bars(series, width) == drawn
 
 
-@pytest.mark.parametrize("width", [60, 160])
-async def test_the_number_of_a_measure_is_never_cut_off(stage, width):
+async def test_the_number_of_a_measure_is_never_cut_off(stage):
     view = MeasureView("Token limit used per worker", "74%", "below 100%", "5 workers", is_met=True)
-    async with stage(MeasureList(), size=(width, 20)) as pilot:
+    async with stage(MeasureList(), size=(60, 20)) as pilot:
         await pilot.app.query_one(MeasureList).show([view])
-        await pilot.pause()
+        await settle(pilot)
         assert "✔ 74%" in pilot.app.drawn
         assert "aim met: below 100% · 5 workers" in pilot.app.drawn
 
@@ -74,32 +71,17 @@ ROWS = [
 ]
 
 
-async def test_arrows_and_enter_pick(stage):
-    async with stage(PickList("p", ROWS)) as pilot:
-        await pilot.press("down", "down", "up", "enter")
-        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["b"]
-
-
-async def test_typing_filters_by_words_in_any_order(stage):
-    async with stage(PickList("p", ROWS)) as pilot:
+async def test_keys_pick_typing_filters_by_words_in_any_order_and_escape_leaves(stage):
+    async with stage(PickList("p", mark_current(ROWS, "b"), first="b")) as pilot:
+        (marked,) = [row for row in pilot.app.rows if "now" in row]
+        assert "fix login" in marked and "yesterday" in marked
+        await pilot.press("down", "up", "enter")
         await pilot.press(*"OUT fix")
+        await settle(pilot)
         assert "fix logout" in pilot.app.drawn
         assert "fix login" not in pilot.app.drawn
         await pilot.press("enter")
-        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["c"]
-
-
-async def test_the_current_row_is_marked(stage):
-    async with stage(PickList("p", mark_current(ROWS, "b"), first="b")) as pilot:
-        marked = [row for row in pilot.app.rows if "now" in row]
-        assert len(marked) == 1
-        assert "fix login" in marked[0]
-        assert "yesterday" in marked[0]
-        await pilot.press("enter")
-        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["b"]
-
-
-async def test_escape_leaves(stage):
+        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["b", "c"]
     async with stage(PickList("p", [], empty="No sessions yet.")) as pilot:
         assert "No sessions yet." in pilot.app.drawn
         await pilot.press("enter", "escape")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from stage import settle
 from textual.widgets import Markdown
 
 import themes
@@ -12,7 +13,7 @@ from widgets.conversation.markdown import SafeMarkdown, renders_every_word
 async def drawn(stage: Any, source: str, size: tuple[int, int] = (80, 30)) -> str:
     shown = SafeMarkdown(source)
     async with stage(shown, size=size) as pilot:
-        await pilot.pause()
+        await settle(pilot)
         return pilot.app.drawn
 
 
@@ -46,7 +47,7 @@ async def test_nothing_is_underlined(stage, theme):
     """An underline covers the underscores of a path."""
     source = "# a_b\n\n## a_b\n\n### a_b\n\n[my_file.py](src/my_file.py) `a_b`"
     async with stage(SafeMarkdown(source), theme=theme) as pilot:
-        await pilot.pause()
+        await settle(pilot)
         strips = pilot.app.screen._compositor.render_strips()
         assert any("my_file.py" in strip.text for strip in strips)
         assert not [s.text for strip in strips for s in strip if s.style and s.style.underline]
@@ -54,9 +55,9 @@ async def test_nothing_is_underlined(stage, theme):
 
 async def test_a_click_on_a_link_opens_nothing(stage):
     async with stage(SafeMarkdown("[docs](https://evil.example)")) as pilot:
-        await pilot.pause()
+        await settle(pilot)
         await pilot.click(offset=(1, 0))
-        await pilot.pause()
+        await settle(pilot)
         assert not pilot.app.got(Markdown.LinkClicked)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from stage import settle
 
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import FileDiffView, ItemView, KeyHintView, ProposalView, QueueView
@@ -48,12 +49,11 @@ DIFF = FileDiffView("src/client.py", "a = 1\nb = 2\n", "a = 1\nb = 3\n")
 
 async def show(pilot: Any, panel: ProposalPanel, front: ProposalView | None, **of: int) -> str:
     panel.show(QueueView(front, of.get("index", 0), of.get("total", 1)), HINTS)
-    for _ in range(4):
-        await pilot.pause()
+    await settle(pilot)
     return str(pilot.app.drawn)
 
 
-async def test_all_of_an_action_or_a_request_is_shown(stage):
+async def test_all_of_an_action_or_a_request_is_shown_and_narrowed(stage):
     panel = ProposalPanel()
     async with stage(panel, size=(90, 40)) as pilot:
         text = await show(pilot, panel, ACTION, total=2)
@@ -78,7 +78,7 @@ async def test_all_of_an_action_or_a_request_is_shown(stage):
         assert panel.has_class("-unarmed")
         assert "…  ⏎ approve" in text
         panel.armed = True
-        await pilot.pause()
+        await settle(pilot)
         assert not panel.has_class("-unarmed")
         assert "…  ⏎ approve" not in pilot.app.drawn
         # The border says the risk in words.
@@ -98,6 +98,32 @@ async def test_all_of_an_action_or_a_request_is_shown(stage):
         assert "outside the project" in text
         assert "issue:5 · outline" in text and "?  exploration" in text
         assert "2 of 3 items · 4.2k tokens and 1 of unknown size" in text
+        panel.focus()
+        await pilot.press("space")
+        assert not pilot.app.got(ProposalPanel.Narrowed)
+        panel.narrowing = True
+        await pilot.press("space")
+        await settle(pilot)
+        assert "[ ] file:src/client.py:40-160" in pilot.app.drawn
+        assert "1 of 3 items · size unknown" in pilot.app.drawn
+        await pilot.press("j", "space", "j", "space", "k", "k", "space")
+        assert [each.items for each in pilot.app.got(ProposalPanel.Narrowed)] == [
+            ("issue:5",),
+            (),
+            ("file:src/client.py:40-160",),
+        ]
+        assert panel.kept == ("file:src/client.py:40-160",)
+        # Long values wrap; nothing that waits is calm.
+        fields = (("argv", "git commit -m " + "word " * 60 + "END"),)
+        items = (ItemView("file:" + "deep/" * 30 + "END.py", 10, "situational"),)
+        long = replace(ACTION, title="title " * 30 + "LAST", fields=fields, items=items, body="")
+        text = await show(pilot, panel, long)
+        assert "LAST" in text and "END" in text and "END.py" in text
+        text = await show(pilot, panel, None)
+        assert "No proposals." in text
+        assert "gh pr review" not in text
+        assert not panel.has_class("-unarmed")
+        await pilot.press("j", "k", "space", "d", "pagedown")
 
 
 async def test_what_drawing_would_hide_is_told(stage):
@@ -125,27 +151,6 @@ async def test_what_drawing_would_hide_is_told(stage):
         assert "| 1 | hidden |" in text
 
 
-async def test_narrowing_keeps_and_drops_items(stage):
-    panel = ProposalPanel()
-    async with stage(panel, size=(90, 40)) as pilot:
-        await show(pilot, panel, CONTEXT)
-        panel.focus()
-        await pilot.press("space")
-        assert not pilot.app.got(ProposalPanel.Narrowed)
-        panel.narrowing = True
-        await pilot.press("space")
-        await pilot.pause()
-        assert "[ ] file:src/client.py:40-160" in pilot.app.drawn
-        assert "1 of 3 items · size unknown" in pilot.app.drawn
-        await pilot.press("j", "space", "j", "space", "k", "k", "space")
-        assert [each.items for each in pilot.app.got(ProposalPanel.Narrowed)] == [
-            ("issue:5",),
-            (),
-            ("file:src/client.py:40-160",),
-        ]
-        assert panel.kept == ("file:src/client.py:40-160",)
-
-
 async def test_diffs_are_unified_or_side_by_side(stage):
     panel = ProposalPanel()
     front = replace(ACTION, body="", fields=(), notes=(), diffs=(DIFF,), revises="", changes=())
@@ -158,31 +163,5 @@ async def test_diffs_are_unified_or_side_by_side(stage):
         assert any("-" in row and "b = 2" in row for row in rows)
         panel.focus()
         await pilot.press("d")
-        await pilot.pause()
-        await pilot.pause()
+        await settle(pilot)
         assert any("b = 2" in row and "b = 3" in row for row in pilot.app.rows)
-
-
-async def test_long_values_wrap_instead_of_being_cut(stage):
-    panel = ProposalPanel()
-    fields = (("argv", "git commit -m " + "word " * 60 + "END"),)
-    items = (ItemView("file:" + "deep/" * 30 + "END.py", 10, "situational"),)
-    front = replace(ACTION, title="title " * 30 + "LAST", fields=fields, items=items, body="")
-    async with stage(panel, size=(50, 60)) as pilot:
-        text = await show(pilot, panel, front)
-        assert "LAST" in text
-        assert "END" in text
-        assert "END.py" in text
-
-
-async def test_nothing_waiting_is_calm(stage):
-    panel = ProposalPanel()
-    async with stage(panel) as pilot:
-        assert "No proposals." in pilot.app.drawn
-        await show(pilot, panel, ACTION)
-        text = await show(pilot, panel, None)
-        assert "No proposals." in text
-        assert "gh pr review" not in text
-        assert not panel.has_class("-unarmed")
-        panel.focus()
-        await pilot.press("j", "k", "space", "d", "pagedown")

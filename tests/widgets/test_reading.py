@@ -14,19 +14,6 @@ def laid_out(*parts: Part) -> Reading:
     return reading
 
 
-def test_it_is_whole_once_each_line_of_each_part_was_in_view():
-    reading = laid_out(Part("a", 40, 3), Part("b", 40, 10))
-    assert reading.first_unseen == ("a", 0)
-    reading.note("a", 0, 3)
-    reading.note("b", 4, 8)
-    assert (reading.shown, reading.lines, reading.is_whole) == (7, 13, False)
-    assert reading.first_unseen == ("b", 0)
-    reading.note("b", 0, 5)
-    assert reading.first_unseen == ("b", 8)
-    reading.note("b", 7, 99)
-    assert (reading.shown, reading.is_whole, reading.first_unseen) == (13, True, None)
-
-
 def test_nothing_is_whole_before_it_is_laid_out():
     assert not Reading("d").is_whole
     reading = laid_out(Part("a", 40, 0, is_ready=False))

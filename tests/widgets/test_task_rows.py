@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stage import settle
 from textual.content import Content
 
 from widgets.text.wrapped import wrap_line
@@ -39,8 +40,7 @@ async def test_long_lists_and_texts_are_cut_and_that_is_said(stage):
     async with stage(panel) as pilot:
         panel.focus()
         await pilot.press("G")
-        await pilot.pause()
-        await pilot.pause()
+        await settle(pilot)
         assert f"{READ_MOST * 4 - 1:,} more characters" in pilot.app.drawn
 
 
