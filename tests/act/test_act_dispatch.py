@@ -109,6 +109,8 @@ async def test_transient_failures_back_off_and_are_probed_first(store, ids, grou
         ([ValueError("bug")], ("done",), "confirmed", 1),
         ([ValueError("bug")], ("not_done",), "failed_terminal", 1),
         ([ValueError("bug")], ("unknown",), "uncertain", 1),
+        ([CockpitError("no git")], ("done",), "confirmed", 1),
+        ([CockpitError("no git")], ("unknown",), "failed_terminal", 1),
     ],
 )
 async def test_every_ending(store, ids, ground, outcomes, probes, phase, performed):
@@ -128,21 +130,6 @@ async def test_a_refused_path_is_a_failure_in_words(store, ids, ground, dispatch
     await dispatcher.run_wave(ids[1])
     assert now(store, action).phase == "failed_terminal"
     assert "symbolic link" in now(store, action).last_error
-
-
-@pytest.mark.parametrize(
-    ("probe", "phase"),
-    [("done", "confirmed"), ("not_done", "failed_terminal"), ("unknown", "failed_terminal")],
-)
-async def test_an_error_after_the_effect_is_not_taken_for_a_failure(
-    store, ids, ground, probe, phase
-):
-    ended = Scripted(CockpitError("git could not be started"), probes=(probe,))
-    action = queue(store, ids, "git_commit", {"message": "m"})
-    await Dispatcher(store, ground, {"git_commit": ended}).run_wave(ids[1])
-    assert now(store, action).phase == phase
-    (receipt,) = store.read_now(lambda c: outbox.select_receipts(c, action.action_id))
-    assert "git could not be started" in receipt.summary
 
 
 @pytest.mark.parametrize(

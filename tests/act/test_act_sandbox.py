@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from act_sandbox import CONFINES, RUN, run, said
+from act_sandbox import RUN, run, said
 from act_world import environment, git, show
+from sandbox_here import CONFINES
 
 from cockpit.act.adapters.run_command import test_counts as counts_of
 from cockpit.act.sandbox.bubblewrap import Sandbox

@@ -120,25 +120,24 @@ ENDLESS = 5
 
 async def test_an_answer_without_an_end_is_cut_at_its_bound_and_counted(talk: Talk) -> None:
     talk.server.play([Say("One two three four five six.", repeat_after=ENDLESS, input_tokens=1000)])
-    prompt = replace(PLAIN, max_output_tokens=100)
-    events = await talk.say(prompt)
+    events = await talk.say(replace(PLAIN, max_output_tokens=40))
     done = events[-1]
     assert isinstance(done, Done)
     assert done.stop == "cut"
-    assert "more than 1,000 characters" in done.reason
-    assert 900 < len(text_in(events)) <= 1_000
-    assert done.usage.output_tokens >= 225, "the provider did not say how many"
+    assert "more than 400 characters" in done.reason
+    assert 350 < len(text_in(events)) <= 400
+    assert done.usage.output_tokens >= 85, "the provider did not say how many"
 
 
-async def test_a_stream_of_nothing_without_an_end_is_an_error(talk: Talk) -> None:
+async def test_a_stream_of_nothing_without_an_end_is_an_error(anthropic: Talk) -> None:
     """The first event says who speaks, and comes again and again."""
-    talk.server.play([Say("Words.", repeat_after=1)])
+    anthropic.server.play([Say("Words.", repeat_after=1)])
     with pytest.raises(ModelError) as caught:
-        await talk.say(replace(PLAIN, max_output_tokens=20), ModelSettings(max_retries=0))
+        await anthropic.say(replace(PLAIN, max_output_tokens=20), ModelSettings(max_retries=0))
     assert caught.value.code == "endless_answer"
 
 
-@pytest.mark.parametrize("wrong", [2**70, 10**15, -5])
+@pytest.mark.parametrize("wrong", [2**70, -5])
 async def test_numbers_that_cannot_be_are_not_counted(talk: Talk, wrong: int) -> None:
     talk.server.play([Say("One two three.", output_tokens=wrong)])
     done = (await talk.say(PLAIN))[-1]

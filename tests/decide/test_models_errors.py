@@ -26,63 +26,52 @@ VARIABLES = {
 
 
 async def failing(talk: Talk, reply: Refuse) -> ModelError:
+    before = len(talk.server.requests)
     talk.server.play([reply])
     with pytest.raises(ModelError) as caught:
         await talk.say(PLAIN)
-    assert len(talk.server.requests) == 1, "an error that lasts must not be tried again"
+    assert len(talk.server.requests) == before + 1, "what lasts must not be tried again"
     return caught.value
 
 
-async def test_a_refused_key_names_its_variable(talk: Talk) -> None:
-    error = await failing(talk, Refuse(401, "invalid key", kind="authentication_error"))
-    assert error.code == "auth"
-    assert f"The key in {VARIABLES[talk.vendor]} was refused by" in str(error)
-    assert "invalid key" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("reply", "code", "words"),
-    [
-        (Refuse(403, "no", kind="permission_error"), "auth", "may not use"),
-        (
-            Refuse(404, "model: nope", kind="not_found_error", code="model_not_found"),
-            *("not_found", "does not know the model"),
-        ),
-        (
-            Refuse(
-                400,
-                "prompt is too long: maximum context length",
-                "invalid_request_error",
-                code="context_length_exceeded",
-            ),
-            *("bad_request", "ORIENTATION_TOKEN_BUDGET"),
-        ),
-        (Refuse(422, "tools.0: bad", kind="invalid_request_error"), "bad_request", "tools.0: bad"),
-        (
-            Refuse(402, "pay", kind="billing_error", code="insufficient_quota"),
-            *("rate_limit", "no credit left"),
-        ),
-        (Refuse(400, "x" * 10_000), "bad_request", "x"),
-    ],
-    ids=["permission", "model", "too long", "bad request", "credit", "no JSON"],
+LASTING = (
+    (Refuse(403, "no", kind="permission_error"), "auth", "may not use"),
+    (
+        Refuse(404, "model: nope", kind="not_found_error", code="model_not_found"),
+        *("not_found", "does not know the model"),
+    ),
+    (
+        Refuse(400, "prompt is too long", "invalid_request_error", "context_length_exceeded"),
+        *("bad_request", "ORIENTATION_TOKEN_BUDGET"),
+    ),
+    (Refuse(422, "tools.0: bad", kind="invalid_request_error"), "bad_request", "tools.0: bad"),
+    (
+        Refuse(402, "pay", kind="billing_error", code="insufficient_quota"),
+        *("rate_limit", "no credit left"),
+    ),
+    (Refuse(400, "x" * 10_000), "bad_request", "x"),
 )
-async def test_an_error_that_lasts_says_what_to_do(
-    talk: Talk, reply: Refuse, code: str, words: str
-) -> None:
-    error = await failing(talk, reply)
-    assert (error.code, words in str(error)) == (code, True), error
-    assert len(str(error)) < 700
 
 
-@pytest.mark.parametrize("status", [400, 401])
-async def test_a_provider_cannot_show_the_key_or_move_the_cursor(talk: Talk, status: int) -> None:
+async def test_an_error_that_lasts_says_what_to_do(talk: Talk) -> None:
+    for reply, code, words in LASTING:
+        error = await failing(talk, reply)
+        assert (error.code, words in str(error)) == (code, True), error
+        assert len(str(error)) < 700
+    error = await failing(talk, Refuse(401, "invalid key", kind="authentication_error"))
+    assert error.code == "auth" and "invalid key" in str(error)
+    assert f"The key in {VARIABLES[talk.vendor]} was refused by" in str(error)
+
+
+async def test_a_provider_cannot_show_the_key_or_move_the_cursor(talk: Talk) -> None:
     key = KEYS[VARIABLES[talk.vendor]]
     hostile = f"key {key} and {key}! \x1b]52;c;evil\x07 \u202e sk-proj-abcdef123456 \x9b31m"
-    error = await failing(talk, Refuse(status, hostile))
-    assert "canary" not in str(error)
-    assert "abcdef123456" not in str(error)
-    assert str(error).isprintable()
-    assert "evil" in str(error), "only what is hostile is removed"
+    for status in (400, 401):
+        error = await failing(talk, Refuse(status, hostile))
+        assert "canary" not in str(error)
+        assert "abcdef123456" not in str(error)
+        assert str(error).isprintable()
+        assert "evil" in str(error), "only what is hostile is removed"
 
 
 @pytest.mark.search

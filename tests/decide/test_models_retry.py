@@ -46,39 +46,39 @@ async def test_passing_failures_wait_ever_longer_and_only_we_retry(talk: Talk) -
     ("reply", "code"), [(LIMITED, "rate_limit"), (Refuse(503), "network"), (Drop(), "network")]
 )
 async def test_after_the_last_attempt_the_error_says_how_often(
-    talk: Talk, reply: Refuse | Drop, code: str
+    anthropic: Talk, reply: Refuse | Drop, code: str
 ) -> None:
-    talk.server.play([reply] * 3)
+    anthropic.server.play([reply] * 3)
     with pytest.raises(ModelError, match="Tried 3 times") as caught:
-        await talk.say(PLAIN, ModelSettings(max_retries=2))
+        await anthropic.say(PLAIN, ModelSettings(max_retries=2))
     assert caught.value.code == code
-    assert len(talk.server.requests) == 3
+    assert len(anthropic.server.requests) == 3
 
 
-async def test_a_wait_longer_than_two_minutes_is_not_waited(talk: Talk) -> None:
-    talk.server.play([Refuse(429, "full", kind="rate_limit_error", retry_after="3600")])
+async def test_a_wait_longer_than_two_minutes_is_not_waited(openai: Talk) -> None:
+    openai.server.play([Refuse(429, "full", kind="rate_limit_error", retry_after="3600")])
     with pytest.raises(ModelError, match="3600 s") as caught:
-        await talk.say(PLAIN)
+        await openai.say(PLAIN)
     assert caught.value.code == "rate_limit"
-    assert talk.waits == []
+    assert openai.waits == []
 
 
-async def test_silence_is_given_up_and_tried_again(talk: Talk) -> None:
-    talk.server.play([Silence(), Say("ok")])
-    events = await talk.say(PLAIN, ModelSettings(timeout_s=1.0))
+async def test_silence_is_given_up_and_tried_again(openai: Talk) -> None:
+    openai.server.play([Silence(), Say("ok")])
+    events = await openai.say(PLAIN, ModelSettings(timeout_s=1.0))
     assert [type(e) for e in events[:1]] == [Retrying]
     assert "1 s" in next(e.reason for e in events if isinstance(e, Retrying))
     assert text_in(events) == "ok"
 
 
-async def test_an_address_where_nobody_listens_is_a_network_error(talk: Talk) -> None:
-    model = talk.model(ModelSettings(max_retries=1))
-    await talk.server.__aexit__(None, None, None)
+async def test_an_address_where_nobody_listens_is_a_network_error(compatible: Talk) -> None:
+    model = compatible.model(ModelSettings(max_retries=1))
+    await compatible.server.__aexit__(None, None, None)
     with pytest.raises(ModelError, match="Tried 2 times") as caught:
         _ = [event async for event in model.stream(PLAIN)]
     assert caught.value.code == "network"
     assert "127.0.0.1" in str(caught.value)
-    await talk.server.__aenter__()
+    await compatible.server.__aenter__()
 
 
 @given(attempt=st.integers(1, 60))

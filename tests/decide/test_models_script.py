@@ -3,8 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 from prompts import EXCHANGE, PLAIN, fact, text_in
 
@@ -18,7 +16,7 @@ from cockpit.decide.model import (
     TextDelta,
     ToolCall,
 )
-from cockpit.decide.offline.script_model import ScriptModel, fragments
+from cockpit.decide.offline.script_model import ScriptModel
 
 
 async def play(
@@ -73,11 +71,6 @@ async def test_a_turn_is_text_in_words_then_calls_then_the_end(path: Path) -> No
     assert done.stop == "tool"
     assert done.usage.cost_usd == 0.0
     assert done.usage.input_tokens == (len("You steer.") + len("Review the change.")) // 4
-
-
-@given(text=st.text())
-def test_fragments_join_to_the_text(text: str) -> None:
-    assert "".join(fragments(text)) == text
 
 
 STEPS = """

@@ -21,6 +21,7 @@ collect_ignore = (
         "test_evolve.py",
         "test_growth_in_chain.py",
         "test_hostile_growth.py",
+        "test_kill_growth.py",
         "test_propose_tool.py",
     ]
 )

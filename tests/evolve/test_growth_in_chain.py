@@ -21,11 +21,7 @@ pytestmark = pytest.mark.slow
 async def test_nobody_adopts_and_the_task_is_blocked_with_the_reason(tmp_path: Path) -> None:
     world = World.made(tmp_path)
     arguments = ", ".join(f"{key} = '{value}'" for key, value in story.PROPOSED.items())
-    scenario = (
-        turn("implementer", "propose_tool", arguments)
-        + story.test_round(1, story.GOOD_TEST)
-        + story.growing(2, "write_code", source=story.RIGHT)
-    )
+    scenario = turn("implementer", "propose_tool", arguments) + story.GROWS
     settings = RuntimeSettings(
         user_dir=tmp_path / "config",
         environment=dict(os.environ),

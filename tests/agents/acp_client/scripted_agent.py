@@ -317,8 +317,6 @@ class Agent:
             self.say("I wrote it.")
             return None
         self.update("tool_call_update", toolCallId="e1", status="failed")
-        if SWITCHES.get("rejection") == "ends":
-            return "cancelled"
         self.say("I was not allowed to.")
         return None
 
@@ -342,8 +340,6 @@ class Agent:
             self.say("It ran.")
         else:
             self.update("tool_call_update", toolCallId="x1", status="failed")
-            if SWITCHES.get("rejection") == "ends":
-                return "cancelled"
             self.say("It did not run.")
         return None
 

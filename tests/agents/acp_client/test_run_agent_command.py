@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commands.cli_world import Project, Watched, git, watching
+from commands.cli_world import Project, git
 
 pytestmark = pytest.mark.slow
 
@@ -28,11 +26,6 @@ def project(tmp_path: Path) -> Project:
     made = Project(root, config)
     made.run("agents", "add", "mine", "--", sys.executable, str(AGENT))
     return made
-
-
-@pytest.fixture
-def start(project: Project) -> Iterator[Callable[..., Watched]]:
-    yield from watching(project)
 
 
 def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project) -> None:
@@ -81,17 +74,6 @@ def test_the_change_of_a_worktree_is_decided_from_the_command_line(project: Proj
     assert (tree["proposal_id"], tree["status"]) == (None, "merged")
     project.run("worktrees", "clean")
     assert project.json("worktrees", "list", "--json") == []
-
-
-def test_a_signal_while_a_permission_waits_leaves_nothing_that_waits(
-    project: Project, start: Callable[..., Watched]
-) -> None:
-    run = start("run", "--agent", "mine", "several 2")
-    run.until("proposal.created")
-    run.until("proposal.created")
-    run.process.send_signal(signal.SIGINT)
-    assert run.end() == 130
-    assert project.json("proposals", "list", "--json") == []
 
 
 def test_wrong_words_are_answered_before_anything_starts(project: Project) -> None:
