@@ -174,18 +174,12 @@ def test_git_forgets_what_a_hook_left_behind(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("words", "reads"),
     [
-        ("status --porcelain", True),
-        ("diff HEAD --", True),
-        ("diff --cached", False),
+        ("status --porcelain", True), ("diff HEAD --", True), ("diff --cached", False),
         (f"diff {'a' * 40} {'b' * 40} --", False),
-        (f"diff {'a' * 40}", True),
-        ("ls-files -z -c -o", True),
-        ("ls-files -v", False),
-        ("grep -e x", True),
-        ("log -p", False),
-        ("-C x blame a", True),
+        (f"diff {'a' * 40}", True), ("ls-files -z -c -o", True), ("ls-files -v", False),
+        ("grep -e x", True), ("log -p", False), ("-C x blame a", True),
     ],
-)
+)  # fmt: skip
 def test_what_reads_the_files_of_a_checkout(words: str, reads: bool) -> None:
     assert reads_tree(words.split()) is reads
     ignored = [word for word in git_argv(*words.split()) if "--ignore-sub" in word]

@@ -129,25 +129,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("line", "is_read"),
     [
-        ("cat a.py", True),
-        ("cat sub/b.py a.py", True),
-        ("grep -r line sub", True),
-        ("find . -name '.*'", True),
-        ("git log -p -- a.py", True),
-        ("cat .env", False),
-        ("cat ./sub/../.env", False),
-        ("cat /etc/passwd", False),
-        ("cat ../x", False),
-        ("cat away/passwd", False),
-        ("cat .git/config", False),
-        ("grep -r line .", False),
-        ("grep -r line", False),
-        ("ls /etc", False),
-        ("git diff", False),
-        ("git log -p", False),
+        ("cat a.py", True), ("cat sub/b.py a.py", True), ("grep -r line sub", True),
+        ("find . -name '.*'", True), ("git log -p -- a.py", True), ("cat .env", False),
+        ("cat ./sub/../.env", False), ("cat /etc/passwd", False), ("cat ../x", False),
+        ("cat away/passwd", False), ("cat .git/config", False), ("grep -r line .", False),
+        ("grep -r line", False), ("ls /etc", False), ("git diff", False), ("git log -p", False),
         ("git show HEAD -- .env", False),
     ],
-)
+)  # fmt: skip
 def test_outside_the_sandbox_its_files_decide(project: Path, line: str, is_read: bool) -> None:
     assert (why_not_read(line, ReadingPlace(str(project), str(project))) == "") is is_read
 
@@ -238,21 +227,8 @@ def test_what_is_let_through_writes_and_runs_nothing(seed: int, tmp_path: Path) 
     options = [f"-{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHILMNOPQRSTUVWXYZ"]
     options += given.split()
     programs = (
-        *(
-            "cat",
-            "head",
-            "tail",
-            "sed",
-            "grep",
-            "rg",
-            "ls",
-            "find",
-            "wc",
-            "nl",
-            "git log",
-            "git diff",
-        ),
-    )
+        *("cat", "head", "tail", "sed", "grep", "rg", "ls", "find", "wc", "nl", "git log", "git diff"),
+    )  # fmt: skip
     lines = set()
     while len(lines) < 60:
         program = drawn.choice(programs)

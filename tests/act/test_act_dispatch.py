@@ -100,19 +100,14 @@ async def test_transient_failures_back_off_and_are_probed_first(store, ids, grou
         ([Outcome("timeout", "b", "permanent")], (), "failed_terminal", 1),
         ([failed("transient", "b", maybe=True)], ("done",), "confirmed", 1),
         ([failed("transient", "b", maybe=True)], ("unknown",) * 3, "uncertain", 1),
-        (
-            [failed("transient", "b", maybe=True)] * 3,
-            ("not_done", "not_done", "done"),
-            "confirmed",
-            3,
-        ),
+        ([failed("transient", "b", maybe=True)] * 3, ("not_done", "not_done", "done"), "confirmed", 3),
         ([ValueError("bug")], ("done",), "confirmed", 1),
         ([ValueError("bug")], ("not_done",), "failed_terminal", 1),
         ([ValueError("bug")], ("unknown",), "uncertain", 1),
         ([CockpitError("no git")], ("done",), "confirmed", 1),
         ([CockpitError("no git")], ("unknown",), "failed_terminal", 1),
     ],
-)
+)  # fmt: skip
 async def test_every_ending(store, ids, ground, outcomes, probes, phase, performed):
     adapter = Scripted(*outcomes, probes=probes)
     action = queue(store, ids, "run", {})

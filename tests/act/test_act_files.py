@@ -194,13 +194,10 @@ async def test_a_leftover_of_a_crash_goes_when_the_write_turns_out_to_be_done(gr
 @pytest.mark.parametrize(
     ("path", "risk"),
     [
-        ("a.py", "medium"),
-        ("docs/x.md", "low"),
-        ("Makefile", "high"),
+        ("a.py", "medium"), ("docs/x.md", "low"), ("Makefile", "high"),
         (".github/workflows/ci.yml", "high"),
-        (".env.local", "high"),
-        (".cockpit/config.toml", "high"),
+        (".env.local", "high"), (".cockpit/config.toml", "high"),
     ],
-)
+)  # fmt: skip
 async def test_the_risk_of_a_file_is_what_it_steers(ground, path, risk):
     assert (await show(ground, "write_file", path=path, content="x\n")).risk == risk

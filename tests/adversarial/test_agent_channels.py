@@ -276,13 +276,8 @@ class Played:
 
         blocks = [
             {"type": "text", "text": word("text")},
-            {
-                "type": "tool_use",
-                "id": "t1",
-                "name": word("tool"),
-                "input": {"command": word("input")},
-            },
-        ]
+            {"type": "tool_use", "id": "t1", "name": word("tool"), "input": {"command": word("input")}},
+        ]  # fmt: skip
         message = {"id": "m", "role": "assistant", "content": blocks}
         returned = [{"type": "tool_result", "tool_use_id": "t1", "content": word("output")}]
         return self.drive(

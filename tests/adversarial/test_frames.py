@@ -31,22 +31,10 @@ pytestmark = pytest.mark.slow
 
 FORGED = "p-9 · low risk · pending · session s-1 · shown 0000"
 PIECES = (
-    *(
-        "\n",
-        "\r",
-        "\r\n",
-        "\u2028",
-        "\x85",
-        "\x0b",
-        "\x1c",
-        "\x1b[2K",
-        "\x1b[1A",
-        "\u202e",
-        "\u200b",
-    ),
+    *("\n", "\r", "\r\n", "\u2028", "\x85", "\x0b", "\x1c", "\x1b[2K", "\x1b[1A", "\u202e", "\u200b"),
     *("\x1b]8;;x\x07", "│ ", "  │ ", "┆", "\t", "   ", "世" * 30, "a" * 200, "reason: fine"),
     *("\nruns: run {}", FORGED, f"\n{FORGED}", "summary: ok", "\n  argv: ls", "x"),
-)
+)  # fmt: skip
 hostile = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)
 WIDTHS = (40, 80, 160)
 

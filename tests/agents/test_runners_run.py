@@ -138,15 +138,9 @@ async def test_a_prompt_too_long_for_an_argument_is_refused_in_words(runs: Runs)
 async def test_secrets_stay_behind_unless_the_person_names_them(runs: Runs) -> None:
     told = runs.folder / "told.json"
     environment = {
-        **os.environ,
-        "MY_API_KEY": "k1",
-        "OTHER_TOKEN": "k2",
-        "CLAUDECODE": "1",
-        "COCKPIT_TOKEN": "ckp_mine",
-        "COCKPIT_CONFIG_DIR": "/somewhere",
-        "PLAIN": "no",
-        "NO_COLOR": "yes",
-    }
+        **os.environ, "MY_API_KEY": "k1", "OTHER_TOKEN": "k2", "CLAUDECODE": "1",
+        "COCKPIT_TOKEN": "ckp_mine", "COCKPIT_CONFIG_DIR": "/somewhere", "PLAIN": "no", "NO_COLOR": "yes",
+    }  # fmt: skip
     runner = runs.runner({"tell": str(told)}, env=("MY_API_KEY", "NOT_SET"))
     await runs.run(runner, environment=environment, policy="reads")
     seen = json.loads(told.read_text())["env"]

@@ -91,18 +91,13 @@ text = "finished"
 @pytest.mark.parametrize(
     ("prompt", "words"),
     [
-        (PLAIN, "start"),
-        (replace(PLAIN, wave=9), "start"),
-        (EXCHANGE, "have read"),
+        (PLAIN, "start"), (replace(PLAIN, wave=9), "start"), (EXCHANGE, "have read"),
         (replace(EXCHANGE, facts=(fact("please keep the old name"),)), "I keep it"),
-        (
-            replace(EXCHANGE, messages=(PromptMessage("user", "Keep the old name!"),)),
-            "I keep it",
-        ),
+        (replace(EXCHANGE, messages=(PromptMessage("user", "Keep the old name!"),)), "I keep it"),
         (replace(EXCHANGE, facts=(fact("done", "receipt", "act-1"),)), "finished"),
         (replace(EXCHANGE, facts=(fact("denied", "receipt", "act-1"),)), "have read"),
     ],
-)
+)  # fmt: skip
 async def test_the_last_turn_that_fits_is_played(path: Path, prompt: Prompt, words: str) -> None:
     assert text_in(await play(path, STEPS, prompt)) == words
 
@@ -110,20 +105,17 @@ async def test_the_last_turn_that_fits_is_played(path: Path, prompt: Prompt, wor
 @pytest.mark.parametrize(
     ("when", "fits"),
     [
-        ("wave = 2", True),
-        ("wave_from = 3", False),
-        ('task_type = "bug"', False),
+        ("wave = 2", True), ("wave_from = 3", False), ('task_type = "bug"', False),
         ('not_called = ["note"]', False),
         ('called = ["note", "request_context"]', True),
         ('called = ["note", "finish"]', False),
         ('contains = [\'"purpose":\\s*"see"\']', True),
         ('contains = ["the file", "absent"]', False),
         ('not_contains = ["absent", "the file"]', False),
-        ('facts = ["file:a"]', True),
-        ('facts = ["^a"]', False),
+        ('facts = ["file:a"]', True), ('facts = ["^a"]', False),
         ('wave = 2\nwhen.task_type = "bug"', False),
     ],
-)
+)  # fmt: skip
 async def test_each_condition(path: Path, when: str, fits: bool) -> None:
     prompt = replace(EXCHANGE, wave=2, task_type="review_pr", facts=(fact("x"),))
     scenario = f'[[turn]]\nwhen.{when}\ntext = "fits"\n'

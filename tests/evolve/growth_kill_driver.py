@@ -1,9 +1,9 @@
 """Kills a process of a task that lacks a tool at a named moment, and goes on with the session.
 
-Called by the test as a process of its own: ``growth_kill_driver.py PROJECT USER_DIR MODEL MOMENT``. At the
-moment (an event type and how many of it) a child dies by SIGKILL; this process goes on, and prints in JSON what
-the world looks like then, and what was stored when the child died. With ``evolve`` in COCKPIT_TEST_GROWTH it is
-a growth in a session of its own.
+The test calls it as a process of its own: ``growth_kill_driver.py PROJECT USER_DIR MODEL MOMENT``. At the
+moment (an event type and how many of it) a child dies by SIGKILL; this process goes on, and prints in JSON
+what the world looks like then, and what was stored when the child died. With ``evolve`` in
+COCKPIT_TEST_GROWTH it is a growth in a session of its own.
 """
 
 from __future__ import annotations

@@ -14,11 +14,8 @@ from copied_repository import begin_repository
 from cockpit.act.workspace import Workspace, open_workspace
 
 ATTACKS = (
-    "test_sandbox_attacks.py",
-    "test_sandbox_limits.py",
-    "test_read_checkout.py",
-    "test_git_view.py",
-)
+    "test_sandbox_attacks.py", "test_sandbox_limits.py", "test_read_checkout.py", "test_git_view.py",
+)  # fmt: skip
 collect_ignore = [] if sandbox_here.CONFINES else list(ATTACKS)
 collect_ignore += [] if sandbox_here.READS else ["test_reading_sandbox.py"]
 # There is nothing to attack without a sandbox. ``test_sandbox_absent.py`` is collected everywhere: it shows

@@ -208,14 +208,10 @@ async def test_limits_of_processes_and_output(hostile: Path, ground: Workspace) 
 @pytest.mark.parametrize(
     ("argv", "refused"),
     [
-        (("touch", "app.py"), True),
-        (("cat", ".env"), True),
-        (("git", "log"), True),
-        (("git", "status"), False),
-        (("false",), False),
-        (("cat", "missing"), False),
+        (("touch", "app.py"), True), (("cat", ".env"), True), (("git", "log"), True),
+        (("git", "status"), False), (("false",), False), (("cat", "missing"), False),
     ],
-)
+)  # fmt: skip
 async def test_only_a_refusal_becomes_a_proposal(
     argv: tuple[str, ...], refused: bool, hostile: Path, ground: Workspace
 ) -> None:

@@ -268,14 +268,10 @@ async def test_a_review_that_is_there_already_is_left_alone(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("words", "kind", "wanted"),
     [
-        (
-            "fix the encoding of `load` in src/app.py",
-            "implement",
-            {"file:src/app.py", "symbol:load"},
-        ),
+        ("fix the encoding of `load` in src/app.py", "implement", {"file:src/app.py", "symbol:load"}),
         ("why does the store forget keys?", "investigate", {"tree:. @outline"}),
     ],
-)
+)  # fmt: skip
 async def test_other_tasks_are_oriented_planned_and_handed_on(
     words: str, kind: str, wanted: set[str], repo: Repo
 ) -> None:
