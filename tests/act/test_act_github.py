@@ -30,11 +30,8 @@ async def test_a_review_is_shown_posted_and_found(github: Path, ground: Workspac
     assert proposal.title == "gh pr review 24 --request-changes"
     assert proposal.body == BODY
     assert dict(proposal.fields) == {
-        "command": "gh pr review",
-        "number": "24",
-        "repository": "acme/api",
-        "request-changes": "yes",
-    }
+        "command": "gh pr review", "number": "24", "repository": "acme/api", "request-changes": "yes",
+    }  # fmt: skip
     assert any("hidden comment" in note for note in proposal.notes)
     assert await GITHUB.probe(proposal.payload, "k-7", ground) == "not_done"
     outcome = await GITHUB.perform(proposal.payload, "k-7", ground)

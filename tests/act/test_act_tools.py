@@ -23,18 +23,14 @@ GOOD = {
     "create_skill": {"name": "tea", "description": "Brew tea.", "body": "# Tea"},
     "resume_action": {"call": "3.1"},
     "propose_tool": {
-        "name": "parse_pcab",
-        "purpose": "p",
-        "example_input": "i",
-        "expected_output": "o",
-        "reason": "r",
+        "name": "parse_pcab", "purpose": "p", "example_input": "i", "expected_output": "o", "reason": "r",
     },
     "propose_profile_change": {"base_profile_version": 1, "effective_waves": 3, "reason": "r"},
     "change_task_type": {"task_type": "implement", "reason": "r"},
     "propose_plan": {"tasks": [{"title": "t", "task_type": "bug", "acceptance": ["a"]}]},
     "update_wip": {"next_step": "n"},
     "finish": {"status": "done", "summary": "s"},
-}
+}  # fmt: skip
 
 
 def test_the_tools_offered_are_the_tools_read() -> None:

@@ -60,25 +60,19 @@ def proposal(kind: str, text: str) -> Proposal:
             "payload": {"argv": [text]},
         },
         "profile": {
-            "reason": text,
-            "profile_id": text,
-            "base_version": 1,
-            "fields": [["priority", text]],
+            "reason": text, "profile_id": text, "base_version": 1, "fields": [["priority", text]],
             "verdict": [{"ok": True, "code": "floor", "message": text}],
             "payload": {"a": text},
         },
         "permission": {
-            "agent": text,
-            "why": text,
+            "agent": text, "why": text,
             "fields": [["command", text], [f"X{text}", text]],
-            "notes": [text],
-            "body": text,
+            "notes": [text], "body": text,
             "diffs": [{"path": text, "before": "a\n", "after": text}],
-            "rule": {"what": text},
-            "input": {"command": text},
+            "rule": {"what": text}, "input": {"command": text},
         },
         "plan": {"summary": text, "payload": {"markdown": text}},
-    }[kind]
+    }[kind]  # fmt: skip
     return Proposal(
         proposal_id="p-1", session_id="s-1", wave_id="w-1", task_id=None, kind=kind, revises=None, title=text,
         body={**body, "changes": [text], "other": text}, shown_digest="d" * 64, risk="low",

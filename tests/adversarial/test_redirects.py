@@ -96,15 +96,8 @@ async def test_a_file_and_a_link_in_the_place_of_a_repository_are_listed(tmp_pat
 
 async def test_worktrees_and_submodules_are_no_redirects(project, private, tmp_path):
     git(
-        project,
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        str(private),
-        "vendor",
-    )
+        project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(private), "vendor",
+    )  # fmt: skip
     git(project, "worktree", "add", "-q", str(tmp_path / "tree"))
     for root in (project, project / "vendor", tmp_path / "tree"):
         assert list_redirects(root) == []

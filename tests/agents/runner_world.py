@@ -91,23 +91,11 @@ class Runs:
 
         def step(tx: Tx) -> str:
             made = sessions.create(
-                tx,
-                task_type="implement",
-                title="T",
-                words="do it",
-                target={},
-                model="runner:small",
-                policy="all",
-                interactive=False,
-                root=self.place.root,
-                rev=None,
+                tx, task_type="implement", title="T", words="do it", target={}, model="runner:small",
+                policy="all", interactive=False, root=self.place.root, rev=None,
                 profile_id=profiles.ensure_default(tx, 150_000).profile_id,
-                limits=limits,
-                project="p",
-                branch="main",
-                role="implementer",
-                task_id=self.task_id,
-            )
+                limits=limits, project="p", branch="main", role="implementer", task_id=self.task_id,
+            )  # fmt: skip
             return made.session_id
 
         return self.store.write_now(step)

@@ -85,21 +85,12 @@ def test_a_format_is_found_out_and_text_is_text_from_the_beginning() -> None:
 NAMES = st.sampled_from(
     [
         *(
-            "type",
-            "subtype",
-            "message",
-            "content",
-            "id",
-            "name",
-            "input",
-            "usage",
-            "result",
-            "item",
+            "type", "subtype", "message", "content", "id", "name", "input", "usage", "result", "item",
         ),
         *("input_tokens", "modelUsage", "errors", "error", "event", "delta", "text", "changes"),
         *("exit_code", "is_error", "tool_use_id", "arguments", "path", "kind", "status"),
     ]
-)
+)  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),

@@ -65,9 +65,9 @@ async def test_a_wait_longer_than_two_minutes_is_not_waited(openai: Talk) -> Non
 
 async def test_silence_is_given_up_and_tried_again(openai: Talk) -> None:
     openai.server.play([Silence(), Say("ok")])
-    events = await openai.say(PLAIN, ModelSettings(timeout_s=1.0))
+    events = await openai.say(PLAIN, ModelSettings(timeout_s=2.0))
     assert [type(e) for e in events[:1]] == [Retrying]
-    assert "1 s" in next(e.reason for e in events if isinstance(e, Retrying))
+    assert "2 s" in next(e.reason for e in events if isinstance(e, Retrying))
     assert text_in(events) == "ok"
 
 

@@ -55,12 +55,8 @@ async def test_a_turn_is_text_in_words_then_calls_then_the_end(path: Path) -> No
         waits,
     )
     assert [e.text for e in events if isinstance(e, TextDelta)] == [
-        "I",
-        " need",
-        "  two",
-        " files.",
-        "\n",
-    ]
+        "I", " need", "  two", " files.", "\n",
+    ]  # fmt: skip
     assert waits == [0.5] * 4
     assert [e for e in events if isinstance(e, ToolCall)] == [
         ToolCall("call-3-1", "request_context", '{"purpose": "ü", "scope": ["file:a.py"]}'),

@@ -58,12 +58,8 @@ async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
             await find_growth(engine)
         assert "is not a git repository" in session.result["summary"]
         assert await outcomes_of(runtime, session_id) == [
-            ("test", "refused"),
-            ("code", "refused"),
-            ("test", "red"),
-            ("code", "red"),
-            ("code", "green"),
-        ]
+            ("test", "refused"), ("code", "refused"), ("test", "red"), ("code", "red"), ("code", "green"),
+        ]  # fmt: skip
         code = (root / ".cockpit" / "tools" / "parse_pcab.py").read_text()
         assert code.startswith("# Written by script:") and session_id in code
         tool = await runtime.store.read(lambda c: approved_tools.find(c, "project:parse_pcab"))

@@ -22,12 +22,11 @@ from cockpit.loop.growth.propose_tool import GROWTH, find_problem
 from cockpit.loop.phases.session_tools import callable_tools
 from cockpit.loop.phases.tool_results import read_exchanges
 from cockpit.loop.runtime import Runtime
-from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.details.tools import ToolsOffered
-from cockpit.store.sessions import proposals, sessions, waves
+from cockpit.store.sessions import sessions, waves
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 from cockpit.store.tools import approved_tools
@@ -144,27 +143,6 @@ async def read_results(runtime: Runtime, session_id: str) -> list[str]:
         return results
 
     return await runtime.store.read(read)
-
-
-async def test_headless_the_policy_lets_it_grow_and_never_adopts(
-    opened: Opened, project: Path
-) -> None:
-    """The proposal waits until its deadline; the session ends there, and goes on when it is resumed."""
-    async with opened(story.ASKS + SAYS_SO + story.GROWS) as runtime:
-        session_id = await runtime.start(
-            story.TASK, policy="all", interactive=False, limits=Limits(deadline_s=0.3)
-        )
-        session = await runtime.run(session_id)
-        assert session.result["status"] == "expired"
-        stored = await runtime.store.read(lambda c: proposals.select_for_session(c, session_id))
-        assert [(each.body["type"], each.status, each.decided_by) for each in stored] == [
-            (GROWTH, "approved", "policy:all"),
-            (ADOPT, "expired", "deadline"),
-        ]
-        assert not (project / ".cockpit" / "tools").exists()
-        session = await runtime.run(session_id, interactive=False)
-        assert session.result["status"] == "blocked"
-        assert (await read_results(runtime, session_id))[0].startswith("expired")
 
 
 async def test_where_nothing_grows_the_tool_is_not_offered(opened: Opened, project: Path) -> None:

@@ -175,12 +175,8 @@ async def test_nothing_gets_through(
     assert outside.read_text() == "as it was"
     assert (hostile / "app.py").read_text() == "print(42)\n"
     assert not {each.name for each in hostile.iterdir()} & {
-        "new.txt",
-        "hard",
-        "soft",
-        "folder",
-        "b.py",
-    }
+        "new.txt", "hard", "soft", "folder", "b.py",
+    }  # fmt: skip
 
 
 async def test_what_is_shown_is_what_runs(hostile: Path, ground: Workspace) -> None:

@@ -98,11 +98,9 @@ def test_limits_of_cost_and_tokens_are_kept_between_turns(project: Project) -> N
     assert ended["result"]["status"] == "limit"
     assert "The limit of 1,000 tokens is reached (1,520 spent)." in ended["result"]["summary"]
     last = ("--continue", "last")
-    more = project.json(*run, *last, "--max-tokens", "9000", "answer two")
-    assert more["result"]["status"] == "done"
     # Nothing is sent to an agent that is over its limit; the message waits for a higher one.
-    again = project.json(*run, *last, "--max-tokens", "1000", "answer three", expect=1)
-    assert "(1,640 spent)" in again["result"]["summary"]
+    again = project.json(*run, *last, "--max-tokens", "1000", "answer two", expect=1)
+    assert "(1,520 spent)" in again["result"]["summary"]
     # Without a price the limit ends the session after its first turn.
     unpriced = project.json(*run, "--max-cost", "1", "answer one", expect=1)
     assert "The limit of $1.00 cannot be kept" in unpriced["result"]["summary"]
