@@ -264,7 +264,7 @@ DEFENCES = (
             "chains/remote/test_remote_messages.py::test_rows_of_a_worker_follow_from_each_other"),
 )  # fmt: skip
 _WIDTH = 200
-SAMPLE = ("what crashes waits",)
+SAMPLE = ("secrets in other forms are masked",)
 """Those that every run of the tests takes out: a cheap one."""
 
 
