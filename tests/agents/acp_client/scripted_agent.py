@@ -378,6 +378,10 @@ class Agent:
     def act_garbage(self, rest: str) -> None:
         self.raw("not json\n[1,2]\n{\n{}\n\n\x00\xff\n")
         self.raw("[" * 100_000 + "\n" + '{"a":' * 100_000 + "\n")
+        self.update("agent_message_chunk", content="not an object")
+        self.update("agent_message_chunk")
+        self.update("tool_call", toolCallId=7, title=["x"], locations="y", content={"a": 1})
+        self.update("plan", entries="none")
         for body in (
             *(
                 '"id":{"a":1},"result":1',
@@ -395,10 +399,6 @@ class Agent:
             '"content":{"type":"text","text":"half \\ud800 a pair"}}}',
         ):
             self.raw(f'{{"jsonrpc":"2.0",{body}}}\n')
-        self.update("agent_message_chunk", content="not an object")
-        self.update("agent_message_chunk")
-        self.update("tool_call", toolCallId=7, title=["x"], locations="y", content={"a": 1})
-        self.update("plan", entries="none")
         self.say("\x1b]0;owned\x07\x1b[2Jstill \u202ehere")
 
     def act_other(self, rest: str) -> None:
