@@ -30,16 +30,10 @@ def parse(command: str | list[str]) -> GhCommand:
         ("gh pr list --state=open -L 5", ["pr", "list", "--state", "open", "--limit", "5"]),
         ("gh release view v1.2.0", ["release", "view", "v1.2.0"]),
         ("gh search code foo", ["search", "code", "foo", "--repo", "acme/api"]),
-        (
-            "gh api repos/{owner}/{repo}/pulls/3/files",
-            ["api", "repos/{owner}/{repo}/pulls/3/files"],
-        ),
-        (
-            "gh api repos/acme/api/pulls/3 --jq .title",
-            ["api", "repos/acme/api/pulls/3", "--jq", ".title"],
-        ),
+        ("gh api repos/{owner}/{repo}/pulls/3/files", ["api", "repos/{owner}/{repo}/pulls/3/files"]),
+        ("gh api repos/acme/api/pulls/3 --jq .title", ["api", "repos/acme/api/pulls/3", "--jq", ".title"]),
     ],
-)
+)  # fmt: skip
 def test_reads_are_rebuilt(line: str, argv: list[str]) -> None:
     command = parse(line)
     assert command.access == "read"

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from copied_repository import copy_repository
+from copied_repository import begin_repository, copy_repository, git
 
 from cockpit.access.git_overrides import Setting, safe_settings
 from cockpit.access.run_program import run_gh, run_git
@@ -67,15 +67,6 @@ HOOKS = (
 )  # fmt: skip
 
 
-def git(root: Path, *args: str) -> str:
-    """Run git as the attacker does, before the settings are armed."""
-    env = os.environ.copy()
-    done = subprocess.run(
-        ["git", *args], cwd=root, env=env, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def ran(tmp_path: Path) -> Path:
     """The folder where every program that ran leaves its name."""
@@ -116,14 +107,8 @@ def hostile(tmp_path: Path, ran: Path) -> Path:
 
 
 def _make_unarmed(root: Path) -> None:
-    for place, name in ((root / "sub", "inner"), (root, "outer")):
-        place.mkdir(parents=True, exist_ok=True)
-        git(place, "init", "-q", "-b", "main")
-        git(place, "config", "user.name", "M")
-        git(place, "config", "user.email", "m@example.invalid")
-        (place / "a.txt").write_text(f"{name}\n")
-        git(place, "add", "a.txt")
-        git(place, "commit", "-q", "-m", "one")
+    begin_repository(root, {"a.txt": "outer\n"})
+    begin_repository(root / "sub", {"a.txt": "inner\n"})
     (root / ".gitmodules").write_text(
         '[submodule "sub"]\n  path = sub\n  url = ./sub\n  ignore = none\n'
     )
@@ -212,25 +197,21 @@ async def test_hooks_run_only_where_they_are_asked_for(hostile: Path, ran: Path)
 
 async def test_what_a_folder_says_of_a_submodule_does_not_count(tmp_path: Path, ran: Path) -> None:
     """Neither its commit nor its files are read from the checkout; commits are compared as they are."""
-    root, inner = tmp_path / "outer", tmp_path / "outer" / "sub"
-    inner.mkdir(parents=True)
-    name = ("-c", "user.name=M", "-c", "user.email=m@example.invalid")
-    for each in (inner, root):
-        git(each, "init", "-q", "-b", "main")
-        git(each, *name, "commit", "-q", "--allow-empty", "-m", "x")
+    root = begin_repository(tmp_path / "outer", {})
+    inner = begin_repository(root / "sub", {})
     add = ("-c", "advice.addEmbeddedRepo=false", "add", "sub")
     git(root, *add)
-    git(root, *name, "commit", "-q", "-m", "x")
-    git(inner, *name, "commit", "-q", "--allow-empty", "-m", "y")
+    git(root, "commit", "-q", "-m", "x")
+    git(inner, "commit", "-q", "--allow-empty", "-m", "y")
     git(inner, "config", "core.fsmonitor", f"touch {ran}/sub")
     (root / ".gitmodules").write_text('[submodule "sub"]\n path = sub\n ignore = none\n')
     git(root, "config", "submodule.sub.ignore", "none")
     for words in ("status --porcelain", "diff", "diff-files -p", "diff-index HEAD", "stash create"):
-        done = await run_git(*name, *words.split(), cwd=root)
+        done = await run_git(*words.split(), cwd=root)
         assert done.ok and "sub" not in done.text.replace("?? .gitmodules", ""), words
     assert list(ran.iterdir()) == []
     git(root, *add)
-    git(root, *name, "commit", "-q", "-m", "y")
+    git(root, "commit", "-q", "-m", "y")
     ends = [git(root, "rev-parse", rev).strip() for rev in ("HEAD~1", "HEAD")]
     assert "sub" in (await run_git("diff", *ends, cwd=root)).text
     assert "sub" in (await run_git("log", "-p", "-1", cwd=root)).text
@@ -265,17 +246,6 @@ def test_the_users_own_settings_come_back() -> None:
         ("credential.helper", "store"),
         ("merge.x.driver", "git merge-file --quiet %A %O %B"),
     ]
-
-
-def _repository(root: Path) -> Path:
-    root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    git(root, "config", "user.name", "M")
-    git(root, "config", "user.email", "m@example.invalid")
-    (root / "a.txt").write_text("a\n")
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", "one")
-    return root
 
 
 def _worktree(root: Path) -> Path:
@@ -320,8 +290,8 @@ def _remove_head(top: Path, evil: Path) -> None:
 async def test_a_folder_aimed_at_another_repository_runs_no_program_of_it(
     tmp_path, ran, checkout, attack
 ):
-    top = checkout(_repository(tmp_path / "main"))
-    evil = _repository(tmp_path / "evil")
+    top = checkout(begin_repository(tmp_path / "main", {"a.txt": "a\n"}))
+    evil = begin_repository(tmp_path / "evil", {"a.txt": "a\n"})
     git(evil, "config", "filter.evil.clean", f"touch {ran}/evil; cat")
     (top / ".gitattributes").write_text("*.txt filter=evil\n")
     await run_git("status", cwd=top)

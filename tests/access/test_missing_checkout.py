@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.access.git_folders import describe_missing_checkout, is_bare
+from cockpit.access.git_folders import is_bare
 from cockpit.commands.setup.doctor_checks import _repository
 from cockpit.core.project_paths import locate_project
 from cockpit.tasks.git import WorktreeError
@@ -32,9 +32,3 @@ async def test_a_bare_repository_is_not_called_no_repository(bare):
     check = _repository(place)
     assert "is a bare repository" in check.detail
     assert "git clone" in check.fix
-
-
-def test_a_plain_folder_is_not_a_repository(tmp_path):
-    assert not is_bare(tmp_path)
-    text = describe_missing_checkout(tmp_path, "tasks need branches", "Run `git init`.")
-    assert text == f"{tmp_path} is not a git repository, and tasks need branches. Run `git init`."

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-
 from act_world import show
 
 from cockpit.act.adapters import ADAPTERS, Outcome
-from cockpit.act.sandbox.bubblewrap import detect
 from cockpit.act.workspace import Workspace
 
 RUN = ADAPTERS["run"]
-CONFINES = asyncio.run(detect(os.environ)).works
-"""Whether this machine has a bubblewrap that works. Without one the other half of the tests is what
-a person gets there."""
 
 
 async def run(ground: Workspace, *argv: str, timeout_s: int = 60) -> Outcome:

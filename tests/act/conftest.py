@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from act_sandbox import CONFINES
 from act_world import environment, install_gh, make_project, plant_wave
+from sandbox_here import CONFINES
 from state_for_tests import put_store
 
 from cockpit.act.dispatch_actions import Dispatcher

@@ -100,17 +100,14 @@ async def test_transient_failures_back_off_and_are_probed_first(store, ids, grou
         ([Outcome("timeout", "b", "permanent")], (), "failed_terminal", 1),
         ([failed("transient", "b", maybe=True)], ("done",), "confirmed", 1),
         ([failed("transient", "b", maybe=True)], ("unknown",) * 3, "uncertain", 1),
-        (
-            [failed("transient", "b", maybe=True)] * 3,
-            ("not_done", "not_done", "done"),
-            "confirmed",
-            3,
-        ),
+        ([failed("transient", "b", maybe=True)] * 3, ("not_done", "not_done", "done"), "confirmed", 3),
         ([ValueError("bug")], ("done",), "confirmed", 1),
         ([ValueError("bug")], ("not_done",), "failed_terminal", 1),
         ([ValueError("bug")], ("unknown",), "uncertain", 1),
+        ([CockpitError("no git")], ("done",), "confirmed", 1),
+        ([CockpitError("no git")], ("unknown",), "failed_terminal", 1),
     ],
-)
+)  # fmt: skip
 async def test_every_ending(store, ids, ground, outcomes, probes, phase, performed):
     adapter = Scripted(*outcomes, probes=probes)
     action = queue(store, ids, "run", {})
@@ -128,21 +125,6 @@ async def test_a_refused_path_is_a_failure_in_words(store, ids, ground, dispatch
     await dispatcher.run_wave(ids[1])
     assert now(store, action).phase == "failed_terminal"
     assert "symbolic link" in now(store, action).last_error
-
-
-@pytest.mark.parametrize(
-    ("probe", "phase"),
-    [("done", "confirmed"), ("not_done", "failed_terminal"), ("unknown", "failed_terminal")],
-)
-async def test_an_error_after_the_effect_is_not_taken_for_a_failure(
-    store, ids, ground, probe, phase
-):
-    ended = Scripted(CockpitError("git could not be started"), probes=(probe,))
-    action = queue(store, ids, "git_commit", {"message": "m"})
-    await Dispatcher(store, ground, {"git_commit": ended}).run_wave(ids[1])
-    assert now(store, action).phase == phase
-    (receipt,) = store.read_now(lambda c: outbox.select_receipts(c, action.action_id))
-    assert "git could not be started" in receipt.summary
 
 
 @pytest.mark.parametrize(

@@ -126,14 +126,6 @@ async def test_a_link_swapped_in_is_never_followed(ground, tmp_path, name):
     assert await WRITE.probe(proposal.payload, "k", ground) == "unknown"
 
 
-@pytest.mark.parametrize("path", ["../x", ".git/config", "out/x", "link"])
-async def test_hostile_paths_are_refused(ground: Workspace, tmp_path: Path, path: str) -> None:
-    (ground.root / "out").symlink_to(tmp_path)
-    (ground.root / "link").symlink_to(ground.root / "app.py")
-    with pytest.raises(PathRefused):
-        await show(ground, "write_file", path=path, content="x")
-
-
 @pytest.mark.parametrize(
     ("path", "content", "words"),
     [
@@ -194,13 +186,10 @@ async def test_a_leftover_of_a_crash_goes_when_the_write_turns_out_to_be_done(gr
 @pytest.mark.parametrize(
     ("path", "risk"),
     [
-        ("a.py", "medium"),
-        ("docs/x.md", "low"),
-        ("Makefile", "high"),
+        ("a.py", "medium"), ("docs/x.md", "low"), ("Makefile", "high"),
         (".github/workflows/ci.yml", "high"),
-        (".env.local", "high"),
-        (".cockpit/config.toml", "high"),
+        (".env.local", "high"), (".cockpit/config.toml", "high"),
     ],
-)
+)  # fmt: skip
 async def test_the_risk_of_a_file_is_what_it_steers(ground, path, risk):
     assert (await show(ground, "write_file", path=path, content="x\n")).risk == risk

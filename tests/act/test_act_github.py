@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from act_world import show
 
-from cockpit.access.gh_flags import GhRefused
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.adapters.github_write import marker
-from cockpit.act.preview import ActionRefused
 from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError
 
@@ -30,11 +28,8 @@ async def test_a_review_is_shown_posted_and_found(github: Path, ground: Workspac
     assert proposal.title == "gh pr review 24 --request-changes"
     assert proposal.body == BODY
     assert dict(proposal.fields) == {
-        "command": "gh pr review",
-        "number": "24",
-        "repository": "acme/api",
-        "request-changes": "yes",
-    }
+        "command": "gh pr review", "number": "24", "repository": "acme/api", "request-changes": "yes",
+    }  # fmt: skip
     assert any("hidden comment" in note for note in proposal.notes)
     assert await GITHUB.probe(proposal.payload, "k-7", ground) == "not_done"
     outcome = await GITHUB.perform(proposal.payload, "k-7", ground)
@@ -94,22 +89,6 @@ async def test_without_gh_it_says_so(ground, tmp_path, monkeypatch):
     outcome = await GITHUB.perform(proposal.payload, "k", ground)
     assert outcome.failure == "permanent" and "not installed" in outcome.summary
     assert await GITHUB.probe(proposal.payload, "k", ground) == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("gh pr view 24", "use request_context with pr:24"),
-        ("gh pr comment 24 --body x --repo evil/other", "only acme/api"),
-        ("gh pr comment 24 --body x; rm -rf /", ""),
-        ("gh api repos/acme/api/pulls/24 -X DELETE", "not supported"),
-        ("gh auth token", "never run"),
-    ],
-)
-async def test_what_is_not_a_known_write_is_refused(ground, command, words):
-    with pytest.raises((ActionRefused, GhRefused)) as caught:
-        await show(ground, "github", command=command)
-    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from act_sandbox import CONFINES, RUN, run, said
+from act_sandbox import RUN, run, said
 from act_world import environment, git, show
+from sandbox_here import CONFINES
 
 from cockpit.act.adapters.run_command import test_counts as counts_of
 from cockpit.act.sandbox.bubblewrap import Sandbox
@@ -94,19 +95,13 @@ async def test_a_suite_is_counted(ground: Workspace) -> None:
 @pytest.mark.parametrize(
     ("output", "counts"),
     [
-        (
-            "=== 3 passed, 1 skipped, 2 warnings in 0.10s ===",
-            {"passed": 3, "skipped": 1, "warning": 2},
-        ),
+        ("=== 3 passed, 1 skipped, 2 warnings in 0.10s ===", {"passed": 3, "skipped": 1, "warning": 2}),
         ("Ran 5 tests in 0.001s\n\nOK", {"passed": 5}),
-        (
-            "Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2)",
-            {"passed": 2, "failed": 1, "error": 2},
-        ),
+        ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2)", {"passed": 2, "failed": 1, "error": 2}),
         ("nothing of the kind", {}),
         ("we saw 3 passed in conversation", {}),
     ],
-)
+)  # fmt: skip
 def test_counts_of_runners(output: str, counts: dict[str, int]) -> None:
     assert counts_of(output) == counts
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.act.model_tools import ACTIONS, TOOLS, MalformedCall, parse_call
-from cockpit.act.tool_payloads import EditFile, Finish, RequestContext, Run
 
 pytestmark = pytest.mark.slow
 
@@ -24,48 +23,24 @@ GOOD = {
     "create_skill": {"name": "tea", "description": "Brew tea.", "body": "# Tea"},
     "resume_action": {"call": "3.1"},
     "propose_tool": {
-        "name": "parse_pcab",
-        "purpose": "p",
-        "example_input": "i",
-        "expected_output": "o",
-        "reason": "r",
+        "name": "parse_pcab", "purpose": "p", "example_input": "i", "expected_output": "o", "reason": "r",
     },
     "propose_profile_change": {"base_profile_version": 1, "effective_waves": 3, "reason": "r"},
     "change_task_type": {"task_type": "implement", "reason": "r"},
     "propose_plan": {"tasks": [{"title": "t", "task_type": "bug", "acceptance": ["a"]}]},
     "update_wip": {"next_step": "n"},
     "finish": {"status": "done", "summary": "s"},
-}
-
-
-@pytest.mark.parametrize("name", GOOD)
-def test_every_tool_reads_its_arguments(name: str) -> None:
-    call = parse_call(name, json.dumps(GOOD[name]))
-    assert call.name == name
-    assert call.arguments == GOOD[name]
+}  # fmt: skip
 
 
 def test_the_tools_offered_are_the_tools_read() -> None:
-    assert [tool.name for tool in TOOLS] == list(GOOD) or {t.name for t in TOOLS} == set(GOOD)
+    assert {tool.name for tool in TOOLS} == set(GOOD)
     assert set(ACTIONS) < set(GOOD)
     for tool in TOOLS:
-        assert set(tool.parameters["required"]) <= set(tool.parameters["properties"])
-        call = GOOD[tool.name]
-        assert set(tool.parameters["required"]) <= set(call) <= set(tool.parameters["properties"])
-
-
-def test_defaults_and_both_ways_to_name_a_command() -> None:
-    assert parse_call("run", '{"command":"pytest -k \'a b\'","reason":"r"}').payload == Run(
-        ("pytest", "-k", "a b"), "r", 120
-    )
-    assert parse_call("edit_file", '{"path":"a","old":"x","new":"y"}').payload == EditFile(
-        "a", "x", "y", False
-    )
-    request = parse_call("request_context", json.dumps(GOOD["request_context"])).payload
-    assert isinstance(request, RequestContext) and request.escalation == ""
-    assert parse_call("finish", '{"status":"blocked","summary":""}').payload == Finish(
-        "blocked", ""
-    )
+        given = GOOD[tool.name]
+        assert set(tool.parameters["required"]) <= set(given) <= set(tool.parameters["properties"])
+        call = parse_call(tool.name, json.dumps(given))
+        assert (call.name, call.arguments) == (tool.name, given)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +49,6 @@ def test_defaults_and_both_ways_to_name_a_command() -> None:
         ("delete_file", "{}", "There is no tool 'delete_file'. The nearest is edit_file: "),
         ("write_file", "{", "not valid JSON: Expecting property name"),
         ("write_file", '{"path": "a"\n "content": ""}', "at line 2, column 2"),
-        ("write_file", "[]", "must be a JSON object"),
         ("write_file", '{"path":"a"}', "needs 'content'; you gave path"),
         ("write_file", '{"path":"a","content":"","mode":1}', "no field 'mode'. It takes: path,"),
         ("write_file", '{"path":1,"content":""}', "Expected `str`, got `int` - at `$.path`"),
@@ -83,13 +57,10 @@ def test_defaults_and_both_ways_to_name_a_command() -> None:
         ("edit_file", '{"path":"a","old":"","new":"x"}', "'old' is empty"),
         ("edit_file", '{"path":"a","old":"x","new":"x"}', "the same"),
         ("run", '{"reason":"r"}', "exactly one of the two"),
-        ("run", '{"reason":"r","argv":[]}', "the command is empty"),
         ("run", '{"reason":"r","argv":["a"],"timeout_s":601}', "1 to 600 seconds, not 601"),
         ("run", '{"reason":"r","argv":["a"],"timeout_s":NaN}', "NaN is not a number"),
-        ("run", '{"reason":"r","argv":["a"],"timeout_s":1e999}', "1e999 is too large a number"),
         ("run", '{"reason":"r","argv":["a","\\u0000"]}', "NUL"),
         ("run", '{"reason":"r","command":"a && b"}', "cockpit runs argv, not a shell"),
-        ("git_commit", '{"message":"m","paths":[]}', "'paths' is empty"),
         ("finish", '{"status":"maybe","summary":""}', "Invalid enum value 'maybe'"),
         ("write_file", '{"a":' * 100_000, "nested too deeply"),
         ("write_file", " " * 2_000_001, "longer than"),

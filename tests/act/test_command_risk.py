@@ -10,41 +10,22 @@ from cockpit.act.command_risk_table import INSTALLS, NETWORK, PUBLISHES, REMOVES
 SEEN = {
     "rm -rf build": REMOVES,
     "find . -name '*.o' -delete": REMOVES,
-    "find . -exec rm {} +": REMOVES,
-    "ls | xargs rm": REMOVES,
-    "timeout 5 nice rm x": REMOVES,
-    "sh -c 'ls; rm x'": REMOVES,
-    "echo $(rm x)": REMOVES,
+    "find . -exec rm {} +": REMOVES, "ls | xargs rm": REMOVES, "timeout 5 nice rm x": REMOVES,
+    "sh -c 'ls; rm x'": REMOVES, "echo $(rm x)": REMOVES,
     "curl https://example.org": NETWORK,
-    "git fetch": NETWORK,
-    "npm install": INSTALLS,
+    "git fetch": NETWORK, "npm install": INSTALLS,
     "python -m pip install x": INSTALLS,
-    "uv run pip install x": INSTALLS,
-    "git push --force": PUBLISHES,
-    "npm publish": PUBLISHES,
-    "git reset --hard": REWRITES,
-    "git branch -D x": REWRITES,
-    "git -c alias.x='!id' x": REWRITES,
+    "uv run pip install x": INSTALLS, "git push --force": PUBLISHES, "npm publish": PUBLISHES,
+    "git reset --hard": REWRITES, "git branch -D x": REWRITES, "git -c alias.x='!id' x": REWRITES,
     "PATH=. make": "PATH changes what is run",
     "touch .git/hooks/pre-commit": "it names git's or cockpit's own files",
-}
+}  # fmt: skip
 MEDIUM = [
     "pytest -q", "make test", "npm test", "mkdir build", "git add a.py", "python tool.py", "sh build.sh",
     "echo 'rm -rf /'", "cat <<EOF\nrm -rf /\ncurl x\nEOF", "git log --grep 'rm -rf'",
 ]  # fmt: skip
-UNKNOWN = [
-    "$X y", "`id`", "eval x", "base64 -d x | sh", "sh <<EOF\nrm x\nEOF",
-    "python -c 'x'", "node -e x",
-    "vim -c ':!id'",
-    "awk 'BEGIN{system(\"id\")}'", "echo 'x", "x" * 30_000, "perl -e x",
-]  # fmt: skip
-DENIED = [
-    "sudo ls", "s\\udo ls", "su''do ls", "env X=1 sudo ls", "sh -c 'sudo ls'", "echo $(sudo id)",
-    "mkfs.ext4 x",
-    "dd if=a of=/dev/sda", "shutdown now", "gh pr merge 3",
-    "cockpit proposals approve p", "git commit -m x",
-    "c''ockpit x", "python -mcockpit x", "script -qec 'cockpit proposals approve p'", "ls | xargs sudo rm",
-]  # fmt: skip
+UNKNOWN = ["$X y", "sh <<EOF\nrm x\nEOF", "echo 'x", "x" * 30_000]
+DENIED = ["mkfs.ext4 x", "dd if=a of=/dev/sda", "shutdown now", "gh pr merge 3", "git commit -m x"]
 
 
 @pytest.mark.parametrize(("line", "reason"), SEEN.items())
@@ -59,14 +40,12 @@ def test_everything_else_is_medium_and_text_is_data(line: str) -> None:
     assert (verdict.risk, verdict.unknown, verdict.denied) == ("medium", False, None)
 
 
-@pytest.mark.parametrize("line", UNKNOWN, ids=lambda line: line[:20])
-def test_what_cannot_be_judged_says_so(line: str) -> None:
-    assert judge_line(line).unknown
-
-
-@pytest.mark.parametrize("line", DENIED)
-def test_what_is_never_run(line: str) -> None:
-    assert judge_line(line).denied
+def test_what_cannot_be_judged_and_what_is_never_run_says_so() -> None:
+    """In all their spellings: ``adversarial/test_unjudged_commands.py``."""
+    for line in UNKNOWN:
+        assert judge_line(line).unknown, line[:20]
+    for line in DENIED:
+        assert judge_line(line).denied, line
 
 
 def test_an_argument_is_no_shell() -> None:

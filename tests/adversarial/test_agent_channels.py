@@ -24,6 +24,7 @@ from agents.acp_client.acp_world import PATIENCE_S, Acp, open_acp
 from agents.runner_world import AGENT, Runs, init, result, says
 from app.app_world import settled
 from state_for_tests import kept_variables
+from tasks.taskrun_world import World
 
 from cockpit.agents.stdio.permissions import ask_in_queue
 from cockpit.agents.terminals.serve_hook_questions import answer_hooks
@@ -171,30 +172,32 @@ def questions() -> list[dict[str, Any]]:
 class Played:
     """What was printed by each command, and drawn by each view of the screen."""
 
-    def __init__(self, acp: Acp) -> None:
-        self.acp = acp
+    acp: Acp
+
+    def __init__(self, world: World) -> None:
+        self.world = world
         self.printed: dict[str, str] = {}
         self.unhandled: list[str] = []
         self.connections: list[socket.socket] = []
         self.proposals: list[str] = []
         self.sessions: list[str] = []
-        self.env = {**kept_variables(), "COCKPIT_CONFIG_DIR": str(acp.config)}
+        self.env = {**kept_variables(), "COCKPIT_CONFIG_DIR": str(world.folder / "config")}
 
     def run(self, *words: str, stdin: bytes = b"", **variables: str) -> None:
         """Run ``cockpit`` as the user does, and keep what it prints."""
         done = run_cockpit.run_bytes(
-            words, cwd=self.acp.world.root, env={**self.env, **variables},
+            words, cwd=self.world.root, env={**self.env, **variables},
             patience_s=PATIENCE_S, stdin=stdin,
         )  # fmt: skip
         self.printed[" ".join(words)] = done.stdout.decode() + done.stderr.decode()
 
-    async def hooks(self) -> None:
+    def hooks(self) -> None:
         """Agents in the user's own terminals report what they do."""
 
         def word(channel: str) -> str:
             return hostile(f"hook:{channel}")
 
-        root = str(self.acp.world.root)
+        root = str(self.world.root)
         common = {"session_id": "hook-session", "cwd": root, "transcript_path": word("transcript")}
         for agent, event, more in (
             ("claude", "SessionStart", {"source": "startup", "model": word("model")}),
@@ -213,9 +216,8 @@ class Played:
         ):  # fmt: skip
             body = json.dumps({**common, "hook_event_name": event, **more}).encode()
             terminal = {"TMUX": hostile("x").replace("\x00", ""), "TMUX_PANE": "%1\x1b]0;owned\x07"}
-            await asyncio.to_thread(self.run, "hook", "--agent", agent, stdin=body, **terminal)
-        world = self.acp.world
-        await asyncio.to_thread(ingest_all, world.store, world.place.state)
+            self.run("hook", "--agent", agent, stdin=body, **terminal)
+        ingest_all(self.world.store, self.world.place.state)
 
     async def sockets(self) -> list[socket.socket]:
         """Ask over the socket of the open cockpit, as no hook call of ours would."""
@@ -223,11 +225,11 @@ class Played:
         def word(channel: str) -> str:
             return hostile(f"socket:{channel}")
 
-        (path, *_) = open_cockpits.list_sockets(str(self.acp.world.place.state))
+        (path, *_) = open_cockpits.list_sockets(str(self.world.place.state))
         record = {
             "event": "PermissionRequest", "agent": "claude", "session": "socket-session", "tool": "Bash",
             "input": {"command": word("input"), word("input-name"): 1},
-            "cwd": word("cwd"), "root": str(self.acp.world.root),
+            "cwd": word("cwd"), "root": str(self.world.root),
         }  # fmt: skip
         connections = []
         for changed in (
@@ -244,7 +246,7 @@ class Played:
 
     def drive(self, *steps: dict[str, Any]) -> asyncio.Task[Any]:
         """Start an agent of a chain over stdio."""
-        world = self.acp.world
+        world = self.world
         runs = Runs(world.folder, world.place, world.store, world.task(title="By stdio"))
         session_id = runs.session()
         world.store.write_now(
@@ -274,13 +276,8 @@ class Played:
 
         blocks = [
             {"type": "text", "text": word("text")},
-            {
-                "type": "tool_use",
-                "id": "t1",
-                "name": word("tool"),
-                "input": {"command": word("input")},
-            },
-        ]
+            {"type": "tool_use", "id": "t1", "name": word("tool"), "input": {"command": word("input")}},
+        ]  # fmt: skip
         message = {"id": "m", "role": "assistant", "content": blocks}
         returned = [{"type": "tool_result", "tool_use_id": "t1", "content": word("output")}]
         return self.drive(
@@ -313,7 +310,7 @@ class Played:
         for session_id in self.sessions:
             self.run("sessions", "show", session_id)
             self.run("sessions", "jump", session_id)
-            target = self.acp.world.folder / f"{session_id}.md"
+            target = self.world.folder / f"{session_id}.md"
             self.run("sessions", "export", session_id, str(target))
             if target.exists():
                 self.printed[f"the export {session_id}"] = target.read_text(encoding="utf-8")
@@ -322,7 +319,7 @@ class Played:
         app = CockpitApp(self.acp.runtime)
         async with app.run_test(size=(160, 60)) as pilot:
             await settled(pilot)
-            rows = self.acp.world.store.read_now(
+            rows = self.world.store.read_now(
                 lambda seen: seen.execute("SELECT session_id FROM sessions").fetchall()
             )
             self.sessions = [session_id for (session_id,) in rows]
@@ -350,17 +347,16 @@ def _drawn(app: CockpitApp) -> str:
     )
 
 
-async def play(folder: Path) -> Played:
+async def play(played: Played, folder: Path) -> None:
     """Let every agent send its worst, and draw it."""
-    async with open_acp(folder) as acp:
-        played = Played(acp)
+    async with open_acp(folder, world=played.world) as acp:
+        played.acp = acp
         loop = asyncio.get_running_loop()
         # What nobody handles would be printed over the screen.
         loop.set_exception_handler(lambda _, context: played.unhandled.append(str(context)))
         steps = folder / "updates.json"
         steps.write_text(json.dumps(updates()), encoding="utf-8")
         acp.switch()
-        await played.hooks()
         claude = played.claude()
         async with answer_hooks(acp.runtime.engine):
             connections = await played.sockets()
@@ -378,7 +374,6 @@ async def play(folder: Path) -> Played:
         for connection in played.connections:
             connection.close()
         assert not played.unhandled
-        return played
 
 
 async def _refuse_until_done(acp: Acp, *tasks: Awaitable[Any]) -> None:
@@ -395,7 +390,10 @@ async def _refuse_until_done(acp: Acp, *tasks: Awaitable[Any]) -> None:
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What was printed and drawn, by command or view."""
-    played = asyncio.run(play(tmp_path_factory.mktemp("channels")))
+    folder = tmp_path_factory.mktemp("channels")
+    played = Played(World.made(folder))
+    played.hooks()  # before a loop runs, so that each is a call in this process
+    asyncio.run(play(played, folder))
     played.list_all()
     return played.printed
 

@@ -1,4 +1,4 @@
-"""Tests fail when what they test is taken out: a few of the defences here, all with ``make defences``."""
+"""Tests fail when what they test is taken out: one of the defences here, all with ``make defences``."""
 
 from __future__ import annotations
 

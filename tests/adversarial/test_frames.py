@@ -31,22 +31,10 @@ pytestmark = pytest.mark.slow
 
 FORGED = "p-9 · low risk · pending · session s-1 · shown 0000"
 PIECES = (
-    *(
-        "\n",
-        "\r",
-        "\r\n",
-        "\u2028",
-        "\x85",
-        "\x0b",
-        "\x1c",
-        "\x1b[2K",
-        "\x1b[1A",
-        "\u202e",
-        "\u200b",
-    ),
+    *("\n", "\r", "\r\n", "\u2028", "\x85", "\x0b", "\x1c", "\x1b[2K", "\x1b[1A", "\u202e", "\u200b"),
     *("\x1b]8;;x\x07", "│ ", "  │ ", "┆", "\t", "   ", "世" * 30, "a" * 200, "reason: fine"),
     *("\nruns: run {}", FORGED, f"\n{FORGED}", "summary: ok", "\n  argv: ls", "x"),
-)
+)  # fmt: skip
 hostile = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)
 WIDTHS = (40, 80, 160)
 
@@ -72,25 +60,19 @@ def proposal(kind: str, text: str) -> Proposal:
             "payload": {"argv": [text]},
         },
         "profile": {
-            "reason": text,
-            "profile_id": text,
-            "base_version": 1,
-            "fields": [["priority", text]],
+            "reason": text, "profile_id": text, "base_version": 1, "fields": [["priority", text]],
             "verdict": [{"ok": True, "code": "floor", "message": text}],
             "payload": {"a": text},
         },
         "permission": {
-            "agent": text,
-            "why": text,
+            "agent": text, "why": text,
             "fields": [["command", text], [f"X{text}", text]],
-            "notes": [text],
-            "body": text,
+            "notes": [text], "body": text,
             "diffs": [{"path": text, "before": "a\n", "after": text}],
-            "rule": {"what": text},
-            "input": {"command": text},
+            "rule": {"what": text}, "input": {"command": text},
         },
         "plan": {"summary": text, "payload": {"markdown": text}},
-    }[kind]
+    }[kind]  # fmt: skip
     return Proposal(
         proposal_id="p-1", session_id="s-1", wave_id="w-1", task_id=None, kind=kind, revises=None, title=text,
         body={**body, "changes": [text], "other": text}, shown_digest="d" * 64, risk="low",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from copied_repository import begin_repository, git
 
 from cockpit.access import git_folders
 from cockpit.access.git_folders import list_redirects
@@ -15,34 +15,16 @@ from cockpit.commands.setup.refusals import list_refusals
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import locate_project
 
-AS = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
-
-
-def git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", *AS, *words], cwd=root, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
 
 @pytest.fixture
 def private(tmp_path: Path) -> Path:
     """A repository of the user's that the project has no business with."""
-    root = tmp_path / "private"
-    root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    (root / "diary.txt").write_text("secret thoughts\n")
-    git(root, "add", "diary.txt")
-    git(root, "commit", "-q", "-m", "Mine")
-    return root
+    return begin_repository(tmp_path / "private", {"diary.txt": "secret thoughts\n"})
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    git(root, "commit", "-q", "--allow-empty", "-m", "Begin")
-    return root
+    return begin_repository(tmp_path / "project", {})
 
 
 async def explained(root: Path) -> str:
@@ -113,7 +95,9 @@ async def test_a_file_and_a_link_in_the_place_of_a_repository_are_listed(tmp_pat
 
 
 async def test_worktrees_and_submodules_are_no_redirects(project, private, tmp_path):
-    git(project, "submodule", "--quiet", "add", str(private), "vendor")
+    git(
+        project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(private), "vendor",
+    )  # fmt: skip
     git(project, "worktree", "add", "-q", str(tmp_path / "tree"))
     for root in (project, project / "vendor", tmp_path / "tree"):
         assert list_redirects(root) == []

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import shutil
 import sqlite3
@@ -244,36 +243,38 @@ WAYS: tuple[Callable[[sqlite3.Connection, random.Random], str], ...] = (
 def test_random_changes_are_told(scene: Scene) -> None:
     opened(scene).close()
     assert scene.faults() == []
-    seed = int.from_bytes(os.urandom(4), "big")
-    chance = random.Random(seed)
     missed = []
-    for trial in range(examples(16)):
+    for seed in range(examples(14)):
         with closing(opened(scene)) as connection:
-            done = WAYS[trial % len(WAYS)](connection, chance)
+            done = WAYS[seed % len(WAYS)](connection, random.Random(seed))
         if not scene.faults():
-            missed.append(done)
-    assert missed == [], f"seed {seed}"
+            missed.append(f"seed {seed}: {done}")
+    assert missed == []
 
 
 def test_every_column_of_every_table_is_sealed(scene: Scene) -> None:
+    """The next column of each table at once: each table's fault is its own."""
     missed, count = [], 0
     with closing(opened(scene)) as connection:
-        for shape, name in [(each, name) for each in filled(connection) for name in each.columns]:
-            row = connection.execute(shape.select()).fetchone()
-            key = row[1 : len(shape.key) + 1]
-            value = other(row[1 + shape.names.index(name)])
-            update = f"UPDATE {shape.table} SET {name}=? WHERE {where(shape)}"
+        shapes = filled(connection)
+        for at in range(max(len(shape.columns) for shape in shapes)):
+            expected = {}
             connection.execute("BEGIN")
-            try:
-                connection.execute(update, (value, *key))
-                named = verify_tables.TableFault(shape.table, shape.key_of(row), "changed")
-                count += 1
-                if named not in verify_tables.verify_tables(connection).faults:
-                    missed.append(f"{shape.table}.{name}")
-            except sqlite3.IntegrityError:
-                continue
-            finally:
-                connection.execute("ROLLBACK")
+            for shape in (each for each in shapes if at < len(each.columns)):
+                name, row = shape.columns[at], connection.execute(shape.select()).fetchone()
+                key = row[1 : len(shape.key) + 1]
+                value = other(row[1 + shape.names.index(name)])
+                update = f"UPDATE {shape.table} SET {name}=? WHERE {where(shape)}"
+                try:
+                    connection.execute(update, (value, *key))
+                except sqlite3.IntegrityError:
+                    continue
+                fault = verify_tables.TableFault(shape.table, shape.key_of(row), "changed")
+                expected[f"{shape.table}.{name}"] = fault
+            told = verify_tables.verify_tables(connection).faults
+            connection.execute("ROLLBACK")
+            missed += [name for name, fault in expected.items() if fault not in told]
+            count += len(expected)
     assert missed == [] and count > 60
 
 

@@ -30,12 +30,9 @@ def answer(
     root: Path, tool: str, arguments: Any, event: str = "PermissionRequest", policy: str = "all"
 ) -> str:
     payload = {
-        "hook_event_name": event,
-        "session_id": "s",
-        "cwd": str(root),
-        "tool_name": tool,
+        "hook_event_name": event, "session_id": "s", "cwd": str(root), "tool_name": tool,
         "tool_input": arguments,
-    }
+    }  # fmt: skip
     checkout = Checkout(str(root), str(root), str(root))
     decision = decide_permission(Event("claude", payload), checkout, policy=policy)
     return "" if decision is None else decision.answer

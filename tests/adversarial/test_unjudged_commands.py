@@ -122,12 +122,9 @@ def answer(tmp_path: Path) -> Callable[..., str]:
 
     def ask(command: str, event: str = "PermissionRequest", agent: str = "claude") -> str:
         payload = {
-            "hook_event_name": event,
-            "session_id": "s",
-            "cwd": str(tmp_path),
-            "tool_name": "Bash",
+            "hook_event_name": event, "session_id": "s", "cwd": str(tmp_path), "tool_name": "Bash",
             "tool_input": {"command": command},
-        }
+        }  # fmt: skip
         checkout = Checkout(*(str(tmp_path),) * 3)
         decision = decide_permission(Event(agent, payload), checkout, policy="all")
         return "" if decision is None else decision.answer
@@ -174,14 +171,10 @@ script -qec "cockpit proposals approve p-1" /dev/null
 setsid cockpit proposals approve p-1
 """.strip().splitlines()
 UNREADABLE = [
-    f"true {'x' * 30_000}; sudo ls",
-    f"{'echo x; ' * 600} sudo ls",
+    f"true {'x' * 30_000}; sudo ls", f"{'echo x; ' * 600} sudo ls",
     "python -c 'import os; os.system(\"sudo ls\")'",
-    "echo 'sudo ls' | sh",
-    "sh <<EOF\nsudo ls\nEOF",
-    f"{'$(' * 300} sudo ls",
-    "echo 'x; sudo ls",
-]
+    "echo 'sudo ls' | sh", "sh <<EOF\nsudo ls\nEOF", f"{'$(' * 300} sudo ls", "echo 'x; sudo ls",
+]  # fmt: skip
 
 
 def test_no_spelling_of_what_is_never_run_passes_before_it_runs(answer, attacks) -> None:

@@ -85,9 +85,9 @@ def test_a_terminal_that_a_process_without_one_makes_is_nobodys(ask: str) -> Non
     assert NOBODY in in_terminal(["sh", "-c", f"{ask}; true"], env())
 
 
-@pytest.mark.parametrize("mark", ["CLAUDECODE", "COCKPIT_TASK"])
-def test_an_agents_environment_is_refused(ask: str, mark: str) -> None:
-    assert f"{mark} is set" in in_terminal(["sh", "-c", f"{ask}; true"], env(**{mark: "1"}))
+def test_an_agents_environment_is_refused(ask: str) -> None:
+    told = in_terminal(["sh", "-c", f"CLAUDECODE=1 {ask}; COCKPIT_TASK=1 {ask}; true"], env())
+    assert "CLAUDECODE is set" in told and "COCKPIT_TASK is set" in told
 
 
 def test_a_terminal_of_script_is_refused(ask: str, tmp_path: Path) -> None:
@@ -270,23 +270,35 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["proposals approve p-1", "tokens issue --namespace ci --scope audit.read --token ROOT",
-     "profile rollback", "run fix --approve all --model offline"],
-)  # fmt: skip
-def test_no_command_decides_below_an_agent(tmp_path: Path, project: Path, words: str) -> None:
+FORBIDDEN = (
+    *("proposals approve p-1", "tokens issue --namespace ci --scope audit.read --token ROOT"),
+    *("profile rollback", "run fix --approve all --model offline"),
+)
+EACH = """
+import os, sys
+from cockpit.__main__ import main
+for words in sys.argv[1:]:
+    pid = os.fork()
+    if pid == 0:
+        sys.argv[1:] = words.split()
+        sys.exit(main())
+    print("ended with", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+def test_no_command_decides_below_an_agent(tmp_path: Path, project: Path) -> None:
     """Also with the root token: the file is the user's, and so is the agent's shell."""
     place = locate_project(project)
     root = (place.state / "root.token").read_text(encoding="utf-8").strip()
     state = {"COCKPIT_STATE_DIR": state_for_tests.folder(), "HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-m", "cockpit", *words.replace("ROOT", root).split()],
+        [sys.executable, "-c", EACH, *(words.replace("ROOT", root) for words in FORBIDDEN)],
         cwd=project, env=env(**state, CLAUDECODE="1", COCKPIT_TOKEN=root),
         capture_output=True, text=True,
     )  # fmt: skip
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert "for you alone" in done.stderr and "CLAUDECODE is set" in done.stderr
+    told = done.stdout + done.stderr
+    for words in ("ended with 3\n", "for you alone", "CLAUDECODE is set"):
+        assert told.count(words) == len(FORBIDDEN), told
     with Store.open(place.database) as store:
         assert store.read_now(lambda c: proposals.load(c, "p-1")).status == "pending"
         assert len(store.read_now(listed)) == 1

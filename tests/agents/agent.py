@@ -49,11 +49,8 @@ def play(step: dict[str, Any], prompt: str, words: list[str]) -> int | None:
             subprocess.run(argv, check=True, capture_output=True)
         case {"tell": path}:
             told = {
-                "prompt": prompt,
-                "words": words,
-                "env": dict(os.environ),
-                "cwd": os.getcwd(),
-            }
+                "prompt": prompt, "words": words, "env": dict(os.environ), "cwd": os.getcwd(),
+            }  # fmt: skip
             write(path, json.dumps(told))
         case {"copy": source, "to": target}:
             write(target, read(source))

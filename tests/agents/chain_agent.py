@@ -77,11 +77,8 @@ def speak_stdio() -> None:
         message = {"id": "msg_1", "role": "assistant", "content": [block], "usage": usage}
         say(type="assistant", message=message, parent_tool_use_id=None)
         asked = {
-            "subtype": "can_use_tool",
-            "tool_name": "Write",
-            "input": given,
-            "tool_use_id": "call_0",
-        }
+            "subtype": "can_use_tool", "tool_name": "Write", "input": given, "tool_use_id": "call_0",
+        }  # fmt: skip
         say(type="control_request", request_id="r-1", request=asked)
         decision = hear()["response"]["response"]
         allowed = decision["behavior"] == "allow"

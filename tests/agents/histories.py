@@ -203,14 +203,11 @@ async def drive(runs: Runs, command: Sequence[str], environment: Mapping[str, st
     ask = ask_in_queue(store, RuntimeSettings(), session_id, root)
     running = asyncio.create_task(
         runs.run(
-            replace(runner, env=_VARIABLES),
-            session_id,
-            prompt=DRIVEN_PROMPT,
-            ask=ask,
+            replace(runner, env=_VARIABLES), session_id, prompt=DRIVEN_PROMPT, ask=ask,
             choices=SandboxChoices(agents=False),
             environment=environment,
         )
-    )
+    )  # fmt: skip
     async with asyncio.timeout(PATIENCE_S):
         (edit,) = await queue.pending()
         edit = await queue.edit(edit, "changed before it was approved\n")
@@ -235,13 +232,8 @@ def read_outcome(store: Store, session_id: str, plain: Plain, said: Iterable[str
         return {
             "proposals": [
                 {
-                    "title": each.title,
-                    "kind": each.kind,
-                    "risk": each.risk,
-                    "status": each.status,
-                    "by": each.decided_by,
-                    "reason": each.reason,
-                    "body": without(each.body),
+                    "title": each.title, "kind": each.kind, "risk": each.risk, "status": each.status,
+                    "by": each.decided_by, "reason": each.reason, "body": without(each.body),
                 }
                 for each in asked
             ],
@@ -250,7 +242,7 @@ def read_outcome(store: Store, session_id: str, plain: Plain, said: Iterable[str
             ],
             "said": list(said),
             "end": [session.status, session.input_tokens, session.output_tokens],
-        }
+        }  # fmt: skip
 
     return plain.value(store.read_now(read))
 

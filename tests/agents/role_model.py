@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 
 from loopback.replies import Reply, Say, Use
 from loopback.server import Received
@@ -48,33 +50,8 @@ def answer_codex_over_acp(request: Received) -> Reply:
     return Say(calls=(Use("exec_command", {"cmd": command, **asks}),))
 
 
-def answer_claude_over_acp(request: Received) -> Reply:
-    """Answer Claude Code where its answers are words."""
-    return _in_words(request, "Write", "file_path", '"tool_result"')
-
-
-def answer_vibe(request: Received) -> Reply:
-    """Answer Mistral Vibe, whose answers are words."""
-    return _in_words(request, "write_file", "path", '"tool_call_id"')
-
-
-def answer_qwen(request: Received) -> Reply:
-    """Answer Qwen Code, whose answers are words."""
-    return _in_words(request, "write_file", "file_path", '"tool_call_id"')
-
-
-def answer_copilot(request: Received) -> Reply:
-    """Answer GitHub Copilot, whose answers are words."""
-    return _in_words(request, "create", "path", '"tool_call_id"', "file_text")
-
-
-def answer_kimi(request: Received) -> Reply:
-    """Answer Kimi Code, whose answers are words."""
-    return _in_words(request, "Write", "path", '"tool_call_id"')
-
-
 def _in_words(
-    request: Received, tool: str, argument: str, result: str, content: str = "content"
+    tool: str, argument: str, result: str, request: Received, *, content: str = "content"
 ) -> Reply:
     tools = [
         entry.get("name") or entry.get("function", {}).get("name")
@@ -92,6 +69,17 @@ def _in_words(
     return Say(calls=(Use(tool, written),))
 
 
+IN_WORDS: dict[str, Callable[[Received], Reply]] = {
+    "acp:claude": partial(_in_words, "Write", "file_path", '"tool_result"'),
+    "acp:opencode": partial(_in_words, "write", "filePath", '"tool_result"'),
+    "acp:vibe": partial(_in_words, "write_file", "path", '"tool_call_id"'),
+    "acp:qwen": partial(_in_words, "write_file", "file_path", '"tool_call_id"'),
+    "acp:copilot": partial(_in_words, "create", "path", '"tool_call_id"', content="file_text"),
+    "acp:kimi": partial(_in_words, "Write", "path", '"tool_call_id"'),
+}
+"""What answers the agents whose answers are words, by runner."""
+
+
 def claim(request: Received) -> Reply:
     """Say that the task is done, and do nothing: in words, or in the form that the request carries."""
     tools = [tool.get("name") for tool in request.body.get("tools", [])]
@@ -100,8 +88,3 @@ def claim(request: Received) -> Reply:
     if "json_schema" in json.dumps(request.body.get("text", "")):
         return Say(json.dumps(DONE))
     return Say("STATUS: done\nIt is there.")
-
-
-def answer_opencode(request: Received) -> Reply:
-    """Answer opencode, whose answers are words."""
-    return _in_words(request, "write", "filePath", '"tool_result"')

@@ -91,23 +91,11 @@ class Runs:
 
         def step(tx: Tx) -> str:
             made = sessions.create(
-                tx,
-                task_type="implement",
-                title="T",
-                words="do it",
-                target={},
-                model="runner:small",
-                policy="all",
-                interactive=False,
-                root=self.place.root,
-                rev=None,
+                tx, task_type="implement", title="T", words="do it", target={}, model="runner:small",
+                policy="all", interactive=False, root=self.place.root, rev=None,
                 profile_id=profiles.ensure_default(tx, 150_000).profile_id,
-                limits=limits,
-                project="p",
-                branch="main",
-                role="implementer",
-                task_id=self.task_id,
-            )
+                limits=limits, project="p", branch="main", role="implementer", task_id=self.task_id,
+            )  # fmt: skip
             return made.session_id
 
         return self.store.write_now(step)
@@ -117,12 +105,9 @@ class Runs:
     ) -> RunnerOutcome:
         """Run the agent in the project's own folder."""
         fields: dict[str, Any] = {
-            "prompt": "Please.",
-            "worktree": self.place.root,
-            "task_id": self.task_id,
-            "environment": dict(os.environ),
-            **given,
-        }
+            "prompt": "Please.", "worktree": self.place.root, "task_id": self.task_id,
+            "environment": dict(os.environ), **given,
+        }  # fmt: skip
         session = session_id or self.session()
         return await run_agent(self.store, self.place, runner, session_id=session, **fields)
 

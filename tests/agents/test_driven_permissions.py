@@ -175,16 +175,9 @@ async def test_waiting_for_the_user_is_not_the_agents_time(tmp_path: Path) -> No
 
     ended = await run_agent_process(
         (sys.executable, "-c", "import sys; sys.stdin.read()"),
-        cwd=tmp_path,
-        env=os.environ,
-        stdin=None,
-        timeout_s=0.1,
-        max_bytes=1_000,
-        stop_events=[],
-        on_start=lambda pid: None,
-        on_line=ignore,
-        talk=Waits(),
-    )
+        cwd=tmp_path, env=os.environ, stdin=None, timeout_s=0.1, max_bytes=1_000, stop_events=[],
+        on_start=lambda pid: None, on_line=ignore, talk=Waits(),
+    )  # fmt: skip
     assert (ended.end, ended.exit_code) == ("ended", 0)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.stream_events import TextPiece
 from cockpit.agents.streams.stream_formats import LONGEST_TEXT, open_stream
-from cockpit.core.text import keep_ends
 
 
 def test_the_last_line_of_a_megabyte_is_its_status() -> None:
@@ -21,11 +20,3 @@ def test_the_last_line_of_a_megabyte_is_its_status() -> None:
     assert len(finish.text) <= LONGEST_TEXT
     streamed = [each for each in pieces if isinstance(each, TextPiece)]
     assert sum(len(each.text) for each in streamed) <= LONGEST_TEXT
-
-
-def test_a_short_text_is_kept_whole_and_a_long_one_at_both_ends() -> None:
-    assert keep_ends("short", 5) == "short"
-    kept = keep_ends("a" * 100 + "b" * 100, 40)
-    assert kept.startswith("a" * 10)
-    assert kept.endswith("b" * 30)
-    assert "160" in kept

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
+import run_cockpit
 from tasks.taskrun_world import World
 
 from cockpit.backlog import service
@@ -21,15 +20,10 @@ pytestmark = pytest.mark.slow
 def told(world: World, event: str, *, env: dict[str, str], **fields: Any) -> Any:
     """What the hook answers to an event of a session ``agent-1``."""
     body = {"session_id": "agent-1", "hook_event_name": event, "cwd": str(world.root), **fields}
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "cockpit", "hook", "--agent", "claude"],
-        cwd=world.root,
-        env={**os.environ, **env},
-        input=json.dumps(body),
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    done = run_cockpit.run(
+        ("hook", "--agent", "claude"),
+        cwd=world.root, env={**os.environ, **env}, stdin=json.dumps(body), patience_s=90,
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout) if done.stdout else None
 

@@ -41,9 +41,21 @@ CLAUDE = (
     {"replace": "calc.py", "old": "a - b", "new": "a + b"},
     tool_result("t1", "updated"),
     assistant(tool("t2", "Bash", command="python -m unittest"), identity="m2", input_tokens=7),
-    tool_result("t2", "Exit code 1\nRan 3 tests in 0.1s\n\nFAILED (failures=1)", is_error=True),
-    assistant(text("STATUS: done\nadd adds."), identity="m3"),
-    result("STATUS: done\nadd adds."),
+    tool_result(
+        "t2",
+        [text("Exit code 1\nRan 3 tests in 0.1s\n\nFAILED (failures=1)"), {"type": "image"}],
+        is_error=True,
+    ),
+    assistant(
+        {"type": "thinking", "thinking": "hm"}, text("STATUS: done\nadd adds."), identity="m3"
+    ),
+    result(
+        "STATUS: done\nadd adds.",
+        modelUsage={
+            "a": {"inputTokens": 10, "outputTokens": 1, "cacheReadInputTokens": 80},
+            "b": {"inputTokens": 20, "outputTokens": 19},
+        },
+    ),
 )
 
 
@@ -51,17 +63,14 @@ async def test_claude_codes_stream_is_journalled_like_a_session_of_ours(runs: Ru
     outcome = await runs.run(runs.runner(*CLAUDE))
 
     assert (outcome.status, outcome.exit_code, outcome.reason) == ("finished", 0, "")
-    assert (outcome.text, outcome.tokens, outcome.cost_usd) == (
-        "STATUS: done\nadd adds.",
-        120,
-        0.25,
-    )
+    assert (outcome.text, outcome.cost_usd) == ("STATUS: done\nadd adds.", 0.25)
+    assert outcome.tokens == 130, "those of all its models"
     session = runs.last()
     assert (session.status, dict(session.result)) == (
         "completed",
         {"status": "done", "summary": "add adds."},
     )
-    assert (session.input_tokens, session.output_tokens, session.cached_tokens) == (100, 20, 90)
+    assert (session.input_tokens, session.output_tokens, session.cached_tokens) == (110, 20, 80)
     assert session.cost_usd == 0.25
     assert runs.said() == ["I look first.", "STATUS: done\nadd adds."]
     told = [(row.action, row.raw_detail().get("title")) for row in runs.rows("runner.")]
@@ -129,15 +138,9 @@ async def test_a_prompt_too_long_for_an_argument_is_refused_in_words(runs: Runs)
 async def test_secrets_stay_behind_unless_the_person_names_them(runs: Runs) -> None:
     told = runs.folder / "told.json"
     environment = {
-        **os.environ,
-        "MY_API_KEY": "k1",
-        "OTHER_TOKEN": "k2",
-        "CLAUDECODE": "1",
-        "COCKPIT_TOKEN": "ckp_mine",
-        "COCKPIT_CONFIG_DIR": "/somewhere",
-        "PLAIN": "no",
-        "NO_COLOR": "yes",
-    }
+        **os.environ, "MY_API_KEY": "k1", "OTHER_TOKEN": "k2", "CLAUDECODE": "1",
+        "COCKPIT_TOKEN": "ckp_mine", "COCKPIT_CONFIG_DIR": "/somewhere", "PLAIN": "no", "NO_COLOR": "yes",
+    }  # fmt: skip
     runner = runs.runner({"tell": str(told)}, env=("MY_API_KEY", "NOT_SET"))
     await runs.run(runner, environment=environment, policy="reads")
     seen = json.loads(told.read_text())["env"]

@@ -105,11 +105,8 @@ def test_work_does_not_begin_without_the_program_of_its_runner(tmp_path: Path) -
 def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:
     docs = Path(__file__).parents[2] / "docs"
     names = (
-        "how-to/claude-code.md",
-        "how-to/codex.md",
-        "how-to/any-agent.md",
-        "reference/agents.md",
-    )
+        "how-to/claude-code.md", "how-to/codex.md", "how-to/any-agent.md", "reference/agents.md",
+    )  # fmt: skip
     page = "".join((docs / name).read_text(encoding="utf-8") for name in names)
     blocks = re.findall(r"```toml\n(\[runner\..*?)```", page, re.DOTALL)
     env = written(tmp_path, "".join(blocks))

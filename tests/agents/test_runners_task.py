@@ -74,13 +74,8 @@ async def test_a_task_is_done_by_an_agent_from_outside(
 
     assert (ended.status, ended.reason) == ("done", "")
     assert [step for step, _ in world.steps(task_id)] == [
-        "implement",
-        "test",
-        "spec_review",
-        "quality_review",
-        "merge",
-        "done",
-    ]
+        "implement", "test", "spec_review", "quality_review", "merge", "done",
+    ]  # fmt: skip
     assert world.show("calc.py").endswith("return a + b")
     assert "add adds." in world.handoff(task_id).summary
     assert (ended.tokens, ended.cost_usd) == (360, 0.75)

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
+from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from loopback.server import Loopback
 from models_talk import Talk
 
@@ -19,19 +15,13 @@ async def talk(request: pytest.FixtureRequest) -> AsyncIterator[Talk]:
         assert server.unexpected == []
 
 
-@pytest.fixture
-async def anthropic() -> AsyncIterator[Talk]:
-    async with Loopback() as server:
-        yield Talk("anthropic", server)
+def _talk_with(vendor: str) -> Any:
+    @pytest.fixture
+    async def made() -> AsyncIterator[Talk]:
+        async with Loopback() as server:
+            yield Talk(vendor, server)
+
+    return made
 
 
-@pytest.fixture
-async def openai() -> AsyncIterator[Talk]:
-    async with Loopback() as server:
-        yield Talk("openai", server)
-
-
-@pytest.fixture
-async def compatible() -> AsyncIterator[Talk]:
-    async with Loopback() as server:
-        yield Talk("openai-compatible", server)
+anthropic, openai, compatible = map(_talk_with, ("anthropic", "openai", "openai-compatible"))

@@ -46,17 +46,9 @@ EXCHANGE = Prompt(
 
 def fact(text: str, source_type: str = "file", source_ref: str = "a.py") -> PacketFact:
     return PacketFact(
-        fact_id="f1",
-        band="situational",
-        source_type=source_type,
-        source_ref=source_ref,
-        level="full",
-        text=text,
-        tokens=10,
-        pinned=False,
-        ordinal=1,
-        provenance={},
-    )
+        fact_id="f1", band="situational", source_type=source_type, source_ref=source_ref, level="full",
+        text=text, tokens=10, pinned=False, ordinal=1, provenance={},
+    )  # fmt: skip
 
 
 def text_in(events: list[ModelEvent]) -> str:

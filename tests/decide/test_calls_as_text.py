@@ -12,27 +12,17 @@ from cockpit.decide.calls_as_text import read_calls_as_text
 
 CALL = '{"name": "run", "arguments": {"command": "ls"}}'
 FORMS = (
-    "{}",
-    "  {}\n",
-    "```json\n{}\n```",
-    "```\n{}\n```\n",
-    "<tool_call>{}</tool_call>",
+    "{}", "  {}\n", "```json\n{}\n```", "```\n{}\n```\n", "<tool_call>{}</tool_call>",
     "<tool_call>\n{}\n</tool_call>",
-)
+)  # fmt: skip
 NO_CALLS = (
-    "",
-    "I call it now: " + CALL,
-    CALL + " That is the call.",
-    "```json\n" + CALL,
+    "", "I call it now: " + CALL, CALL + " That is the call.", "```json\n" + CALL,
     "<tool_call>" + CALL + "```",
     "```json\n" + CALL + "</tool_call>",
-    CALL.replace('"name"', '"tool"'),
-    CALL.replace("}}", '}, "why": 1}'),
-    CALL.replace('"ls"', "NaN"),
+    CALL.replace('"name"', '"tool"'), CALL.replace("}}", '}, "why": 1}'), CALL.replace('"ls"', "NaN"),
     CALL.replace('{"command": "ls"}', "[]"),
-    "[" + CALL + "]",
-    "{" * 100_000,
-)
+    "[" + CALL + "]", "{" * 100_000,
+)  # fmt: skip
 
 
 @settings(max_examples=examples(12))

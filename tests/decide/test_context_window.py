@@ -12,10 +12,8 @@ from cockpit.decide.model_settings import ModelSettings
     ("name", "told", "budget"),
     [
         ("openai:gpt-4o", None, 120_000),  # 128,000 by the price list
-        ("anthropic:claude-sonnet-4-5", None, 150_000),
         ("openai-compatible:mine@http://127.0.0.1:1/v1", None, 150_000),
         ("openai-compatible:mine@http://127.0.0.1:1/v1", 32_768, 30_720),
-        ("script:story.toml", 8_192, 7_680),
     ],
 )
 def test_a_budget_leaves_a_sixteenth_of_a_smaller_window_free(name, told, budget):

@@ -84,14 +84,10 @@ def test_an_unknown_name_is_answered_with_the_accepted_ones(spec: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "https://",
-        "http://user:secret@host/v1",
-        "http://host:0/v1",
-        "http://host:99999/v1",
-        "http://host/v1?key=1",
-        "http://ho st/v1",
+        "https://", "http://user:secret@host/v1", "http://host:0/v1", "http://host:99999/v1",
+        "http://host/v1?key=1", "http://ho st/v1",
     ],
-)
+)  # fmt: skip
 def test_an_address_that_cannot_be_is_refused(url: str) -> None:
     error = refused(f"openai-compatible:m@{url}")
     assert error.code == "config"
@@ -103,16 +99,10 @@ def test_an_address_that_cannot_be_is_refused(url: str) -> None:
     [
         ("openai:gpt-x", NONE, {"OPENAI_API_KEY": " "}, "auth", "OPENAI_API_KEY"),
         ("anthropic:x", NONE, {"ANTHROPIC_API_KEY": "sk-canary\nX-Evil: 1"}, "auth", "ANTHROPIC"),
-        (
-            "openai-compatible:m",
-            ModelSettings(base_url="ftp://x"),
-            {},
-            "config",
-            "[model] base_url",
-        ),
+        ("openai-compatible:m", ModelSettings(base_url="ftp://x"), {}, "config", "[model] base_url"),
         ("openai-compatible:m", NONE, {}, "config", "COCKPIT_BASE_URL"),
     ],
-)
+)  # fmt: skip
 def test_what_is_missing_or_wrong_is_named_without_the_key(
     spec: str, config: ModelSettings, env: dict[str, str], code: str, words: str
 ) -> None:

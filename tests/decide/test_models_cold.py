@@ -11,19 +11,15 @@ from cockpit.decide.load_sdk import warm
 
 pytestmark = pytest.mark.slow
 
-CHOOSE = """
-import sys
+CODE = """
+import importlib.machinery, sys, threading
 from cockpit.decide.choose_model import ModelSettings, choose_model
+from cockpit.decide.load_sdk import warm
 from cockpit.decide.offline.offline_model import OfflineModel
 
 for name in ("offline", "anthropic", "openai"):
     choose_model(name, config=ModelSettings(), env={"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"})
-print(sorted({"pydantic_ai", "anthropic", "openai", "textual", "numpy"} & set(sys.modules)))
-"""
-WARM = """
-import importlib.machinery, sys
-from cockpit.commands.sessions.screen import _Sdk
-from cockpit.decide.load_sdk import warm
+print(sorted({"pydantic_ai", "anthropic", "openai", "textual", "numpy"} & set(sys.modules)), flush=True)
 
 class Stops:
     "Says which SDK is asked for, and spares the seconds that it takes to load."
@@ -40,6 +36,7 @@ class Stops:
         raise ImportError(module.__name__)
 
 sys.meta_path.insert(0, Stops())
+from cockpit.commands.sessions.screen import _Sdk
 warm("openai-compatible:q@http://h/v1").join()
 sdk = _Sdk()
 sdk.load()
@@ -47,21 +44,12 @@ sdk.name = "anthropic:claude-x"
 print("the user writes", flush=True)
 sdk.load()
 sdk.load()
-import threading
 [thread.join() for thread in threading.enumerate() if thread.name == "model-warm"]
 """
 
 
-def run(code: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
-def test_choosing_loads_no_sdk() -> None:
-    assert run(CHOOSE) == ["[]"]
-
-
-def test_an_sdk_is_loaded_when_it_is_needed_and_no_other() -> None:
-    assert run(WARM) == ["openai", "the user writes", "anthropic"]
+def test_choosing_loads_no_sdk_and_warming_the_one_that_is_needed() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "openai", "the user writes", "anthropic"]
     for name in ("offline", "script:s.toml", ""):
         assert warm(name) is None

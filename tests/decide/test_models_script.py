@@ -3,8 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 from prompts import EXCHANGE, PLAIN, fact, text_in
 
@@ -18,7 +16,7 @@ from cockpit.decide.model import (
     TextDelta,
     ToolCall,
 )
-from cockpit.decide.offline.script_model import ScriptModel, fragments
+from cockpit.decide.offline.script_model import ScriptModel
 
 
 async def play(
@@ -57,12 +55,8 @@ async def test_a_turn_is_text_in_words_then_calls_then_the_end(path: Path) -> No
         waits,
     )
     assert [e.text for e in events if isinstance(e, TextDelta)] == [
-        "I",
-        " need",
-        "  two",
-        " files.",
-        "\n",
-    ]
+        "I", " need", "  two", " files.", "\n",
+    ]  # fmt: skip
     assert waits == [0.5] * 4
     assert [e for e in events if isinstance(e, ToolCall)] == [
         ToolCall("call-3-1", "request_context", '{"purpose": "ü", "scope": ["file:a.py"]}'),
@@ -73,11 +67,6 @@ async def test_a_turn_is_text_in_words_then_calls_then_the_end(path: Path) -> No
     assert done.stop == "tool"
     assert done.usage.cost_usd == 0.0
     assert done.usage.input_tokens == (len("You steer.") + len("Review the change.")) // 4
-
-
-@given(text=st.text())
-def test_fragments_join_to_the_text(text: str) -> None:
-    assert "".join(fragments(text)) == text
 
 
 STEPS = """
@@ -98,18 +87,13 @@ text = "finished"
 @pytest.mark.parametrize(
     ("prompt", "words"),
     [
-        (PLAIN, "start"),
-        (replace(PLAIN, wave=9), "start"),
-        (EXCHANGE, "have read"),
+        (PLAIN, "start"), (replace(PLAIN, wave=9), "start"), (EXCHANGE, "have read"),
         (replace(EXCHANGE, facts=(fact("please keep the old name"),)), "I keep it"),
-        (
-            replace(EXCHANGE, messages=(PromptMessage("user", "Keep the old name!"),)),
-            "I keep it",
-        ),
+        (replace(EXCHANGE, messages=(PromptMessage("user", "Keep the old name!"),)), "I keep it"),
         (replace(EXCHANGE, facts=(fact("done", "receipt", "act-1"),)), "finished"),
         (replace(EXCHANGE, facts=(fact("denied", "receipt", "act-1"),)), "have read"),
     ],
-)
+)  # fmt: skip
 async def test_the_last_turn_that_fits_is_played(path: Path, prompt: Prompt, words: str) -> None:
     assert text_in(await play(path, STEPS, prompt)) == words
 
@@ -117,20 +101,17 @@ async def test_the_last_turn_that_fits_is_played(path: Path, prompt: Prompt, wor
 @pytest.mark.parametrize(
     ("when", "fits"),
     [
-        ("wave = 2", True),
-        ("wave_from = 3", False),
-        ('task_type = "bug"', False),
+        ("wave = 2", True), ("wave_from = 3", False), ('task_type = "bug"', False),
         ('not_called = ["note"]', False),
         ('called = ["note", "request_context"]', True),
         ('called = ["note", "finish"]', False),
         ('contains = [\'"purpose":\\s*"see"\']', True),
         ('contains = ["the file", "absent"]', False),
         ('not_contains = ["absent", "the file"]', False),
-        ('facts = ["file:a"]', True),
-        ('facts = ["^a"]', False),
+        ('facts = ["file:a"]', True), ('facts = ["^a"]', False),
         ('wave = 2\nwhen.task_type = "bug"', False),
     ],
-)
+)  # fmt: skip
 async def test_each_condition(path: Path, when: str, fits: bool) -> None:
     prompt = replace(EXCHANGE, wave=2, task_type="review_pr", facts=(fact("x"),))
     scenario = f'[[turn]]\nwhen.{when}\ntext = "fits"\n'

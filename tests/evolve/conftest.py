@@ -18,12 +18,10 @@ collect_ignore = (
     []
     if CONFINES
     else [
-        "test_evolve.py",
-        "test_growth_in_chain.py",
-        "test_hostile_growth.py",
+        "test_evolve.py", "test_growth_in_chain.py", "test_hostile_growth.py", "test_kill_growth.py",
         "test_propose_tool.py",
     ]
-)
+)  # fmt: skip
 
 
 @pytest.fixture

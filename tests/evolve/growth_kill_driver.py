@@ -1,9 +1,9 @@
 """Kills a process of a task that lacks a tool at a named moment, and goes on with the session.
 
-Called by the test as a process of its own: ``growth_kill_driver.py PROJECT USER_DIR MODEL MOMENT…``. For each
-moment (an event type and how many of it) it makes a fresh clone, lets a child die there by SIGKILL, goes on
-in its own process, and prints one JSON line of what the world looks like then, and of what it had stored when
-it died. With the task ``evolve`` in COCKPIT_TEST_GROWTH it is a growth in a session of its own.
+The test calls it as a process of its own: ``growth_kill_driver.py PROJECT USER_DIR MODEL MOMENT``. At the
+moment (an event type and how many of it) a child dies by SIGKILL; this process goes on, and prints in JSON
+what the world looks like then, and what was stored when the child died. With ``evolve`` in
+COCKPIT_TEST_GROWTH it is a growth in a session of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -134,16 +133,12 @@ def world(root: Path) -> dict[str, object]:
 
 def main() -> None:
     user_presence.assume_user()
-    project, user_dir, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    for number, word in enumerate(sys.argv[4:]):
-        action, _, count = word.partition("*")
-        root = project.parent / f"kill-{number}"
-        shutil.copytree(project, root)
-        died = die(root, user_dir, model, (action, int(count or 1)))
-        stored = world(root)["actions"]
-        asyncio.run(run(root, user_dir, model, None))
-        told = {"moment": word, "died": died, "stored": stored, **world(root)}
-        print(json.dumps(told), flush=True)
+    root, user_dir, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    action, _, count = sys.argv[4].partition("*")
+    died = die(root, user_dir, model, (action, int(count or 1)))
+    stored = world(root)["actions"]
+    asyncio.run(run(root, user_dir, model, None))
+    print(json.dumps({"died": died, "stored": stored, **world(root)}))
 
 
 if __name__ == "__main__":

@@ -86,14 +86,8 @@ def growing(number: int, call: str, **arguments: str) -> str:
 
 
 def test_round(number: int, source: str, withheld: str = WITHHELD) -> str:
-    purpose = "IP addresses of .pcab"
-    return growing(
-        *(number, "write_test"),
-        name="parse_pcab",
-        purpose=purpose,
-        source=source,
-        withheld=withheld,
-    )
+    told = {"name": "parse_pcab", "purpose": "IP addresses of .pcab", "source": source}
+    return growing(number, "write_test", **told, withheld=withheld)
 
 
 test_round.__test__ = False  # type: ignore[attr-defined]
@@ -110,10 +104,5 @@ ENDS = turn(
     status="done",
     summary="The addresses are 172.16.4.2 and 8.8.8.8.",
 )
-GROWS = (
-    test_round(1, WEAK_TEST)
-    + test_round(2, GOOD_TEST)
-    + growing(3, "write_code", source=WRONG)
-    + growing(4, "write_code", source=RIGHT)
-)
-WHOLE = ASKS + USES + ENDS + GROWS
+GROWS = test_round(1, GOOD_TEST) + growing(2, "write_code", source=RIGHT)
+"""Without a round in vain."""

@@ -50,7 +50,10 @@ def test_code_comes_after_a_red_test_which_stands_then() -> None:
     begun = judge_code(red, "x = 1\n", RED)
     with pytest.raises(SourceRefused, match="The test stands"):
         check_test(begun, "double_it", TEST, OTHER)
+    assert "No code passed its test. The last fault: AssertionError" in begun.what_is_missing
     assert judge_code(begun, "x = 2\n", GREEN).green
+    for run in (SuiteRun(0), RED, SuiteRun(2, skipped=1), SuiteRun(1, error="no result")):
+        assert not run.is_green and run.describe()
 
 
 RUNS = st.sampled_from([GREEN, RED, SuiteRun(1, failed=(("test_it", "TypeError"),)), LOADING])
@@ -134,12 +137,6 @@ def test_a_test_that_proves_nothing_is_refused() -> None:
     ):
         with pytest.raises(SourceRefused, match=words):
             judge_test(with_stub, without)
-
-
-def test_only_a_whole_run_is_green() -> None:
-    for run in (SuiteRun(0), RED, SuiteRun(2, skipped=1), SuiteRun(1, error="no result")):
-        assert not run.is_green
-        assert run.describe()
 
 
 def test_a_failing_assert_shows_both_sides() -> None:

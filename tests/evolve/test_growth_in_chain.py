@@ -21,11 +21,7 @@ pytestmark = pytest.mark.slow
 async def test_nobody_adopts_and_the_task_is_blocked_with_the_reason(tmp_path: Path) -> None:
     world = World.made(tmp_path)
     arguments = ", ".join(f"{key} = '{value}'" for key, value in story.PROPOSED.items())
-    scenario = (
-        turn("implementer", "propose_tool", arguments)
-        + story.test_round(1, story.GOOD_TEST)
-        + story.growing(2, "write_code", source=story.RIGHT)
-    )
+    scenario = turn("implementer", "propose_tool", arguments) + story.GROWS
     settings = RuntimeSettings(
         user_dir=tmp_path / "config",
         environment=dict(os.environ),
@@ -38,7 +34,8 @@ async def test_nobody_adopts_and_the_task_is_blocked_with_the_reason(tmp_path: P
     assert world.read(task_id).status == "blocked"
     assert "adopt the tool parse_pcab" in outcome.summary
     stored = world.store.read_now(lambda c: proposals.select_recent(c, 20))
-    types = {proposal.body.get("type"): proposal.status for proposal in stored}
-    assert (types[GROWTH], types[ADOPT]) == ("approved", "expired")
+    decided = {each.body.get("type"): (each.status, each.decided_by) for each in stored}
+    assert decided[GROWTH] == ("approved", "policy:all"), "the policy lets it grow"
+    assert decided[ADOPT] == ("expired", "deadline"), "and adopts nothing"
     assert not (world.root / ".cockpit" / "tools").exists()
     world.store.close()

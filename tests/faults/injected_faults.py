@@ -28,14 +28,9 @@ SQL_ERRORS: dict[str, tuple[int, str]] = {
 }
 SYSTEM_ERRORS = {"ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES}
 _EFFECTS = {
-    "os.rename": 0,
-    "os.link": 0,
-    "os.symlink": 1,
-    "os.remove": 0,
-    "os.mkdir": 0,
-    "os.rmdir": 0,
+    "os.rename": 0, "os.link": 0, "os.symlink": 1, "os.remove": 0, "os.mkdir": 0, "os.rmdir": 0,
     "os.truncate": 0,
-}
+}  # fmt: skip
 """Audit events of effects on files, with the argument that names the file."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 

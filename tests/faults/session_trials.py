@@ -48,12 +48,9 @@ PATIENCE_S = 60
 COUNTED = "counted.log"
 """The command appends a line to this file each time that it runs."""
 _LOADED = (
-    "orient.compile_packet",
-    "orient.fact_columns",
-    "decide.offline.script_model",
-    "act.adapters.github_write",
-    "act.adapters.git_commit",
-)
+    "orient.compile_packet", "orient.fact_columns", "decide.offline.script_model",
+    "act.adapters.github_write", "act.adapters.git_commit",
+)  # fmt: skip
 _SCENARIO = r"""
 [[turn]]
 text = "I need the file."

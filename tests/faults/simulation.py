@@ -222,15 +222,9 @@ class Simulation:
     async def _step(self, runtime: Runtime) -> None:
         self._clock.advance(self._chance.choice((0.001, 1, 60)))
         steps = (
-            (30, self._go_on),
-            (6, self._start),
-            (6, self._change_backlog),
-            (3, self._say),
-            (2, self._fail_once),
-            (1, self._die),
-            (1, self._move_clock),
-            (1, self._pass_deadline),
-        )
+            (30, self._go_on), (6, self._start), (6, self._change_backlog), (3, self._say),
+            (2, self._fail_once), (1, self._die), (1, self._move_clock), (1, self._pass_deadline),
+        )  # fmt: skip
         (step,) = self._chance.choices([step for _, step in steps], [odds for odds, _ in steps])
         try:
             await step(runtime)

@@ -19,7 +19,7 @@ from cockpit.core.project_paths import locate_project
 pytestmark = pytest.mark.slow
 
 CHAOS = Path(__file__).with_name("chaos.py")
-KINDS = ("kill", "FULL", "ENOSPC")
+KINDS = ("kill", "FULL")
 
 
 @pytest.mark.search

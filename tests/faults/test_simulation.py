@@ -8,7 +8,7 @@ from faults.simulation import Simulation
 
 pytestmark = [pytest.mark.slow, pytest.mark.search]
 
-STEPS = examples(25)
+STEPS = examples(16)
 """``make chaos`` takes 10,000."""
 
 

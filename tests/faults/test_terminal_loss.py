@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.search
-@pytest.mark.parametrize("seed", range(examples(2)))
+@pytest.mark.parametrize("seed", range(examples(1)))
 def test_the_terminal_goes_away(tmp_path, seed):
     verdict = terminal_trials.try_terminal(tmp_path / "trial", seed)
     assert verdict, f"{terminal_trials.Trial(seed)}: {verdict}"

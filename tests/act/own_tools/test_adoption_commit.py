@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from copied_repository import begin_repository, git
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.own_tools.adoption_commit import commit_adoption, find_commit, plan_commit
@@ -18,24 +18,10 @@ FILES = {".cockpit/tools/a_tool.py": "code\n", ".cockpit/tools/tests/test_a_tool
 NONE = Sandbox(None, None, missing="bubblewrap (bwrap) is not installed")
 
 
-def git(root: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", *words], cwd=root, check=True, capture_output=True, text=True, env=None
-    )
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A repository with one commit, and something that the user has staged and changed."""
-    root = tmp_path / "project"
-    root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    git(root, "config", "user.name", "A")
-    git(root, "config", "user.email", "a@example.org")
-    (root / "a.py").write_text("one\n")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "Begin")
+    root = begin_repository(tmp_path / "project", {"a.py": "one\n"})
     (root / "staged.py").write_text("staged\n")
     git(root, "add", "staged.py")
     (root / "a.py").write_text("changed\n")

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -11,18 +9,14 @@ from pathlib import Path
 
 import pytest
 import sandbox_here
+from copied_repository import begin_repository
 
-from cockpit.act.sandbox.bubblewrap import detect
 from cockpit.act.workspace import Workspace, open_workspace
 
-CONFINES = asyncio.run(detect(os.environ)).works
 ATTACKS = (
-    "test_sandbox_attacks.py",
-    "test_sandbox_limits.py",
-    "test_read_checkout.py",
-    "test_git_view.py",
-)
-collect_ignore = [] if CONFINES else list(ATTACKS)
+    "test_sandbox_attacks.py", "test_sandbox_limits.py", "test_read_checkout.py", "test_git_view.py",
+)  # fmt: skip
+collect_ignore = [] if sandbox_here.CONFINES else list(ATTACKS)
 collect_ignore += [] if sandbox_here.READS else ["test_reading_sandbox.py"]
 # There is nothing to attack without a sandbox. ``test_sandbox_absent.py`` is collected everywhere: it shows
 # that bubblewrap itself fails where these are left out, and what cockpit does and says there.
@@ -32,16 +26,7 @@ collect_ignore += [] if sandbox_here.READS else ["test_reading_sandbox.py"]
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
-    root = tmp_path / "project"
-    root.mkdir()
-    for words in (
-        ["init", "-q", "-b", "main"],
-        ["config", "user.name", "Ada"],
-        ["config", "user.email", "ada@example.org"],
-        ["commit", "-q", "--allow-empty", "-m", "Begin"],
-    ):
-        subprocess.run(["git", *words], cwd=root, check=True)
-    return root
+    return begin_repository(tmp_path / "project", {})
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,18 +196,20 @@ except OSError as error: print(error.errno)
 
 
 @pytest.fixture
-def listeners(tmp_path: Path) -> Iterator[tuple[str, Path, int]]:
+def listeners() -> Iterator[tuple[str, Path, int]]:
     """Services outside: an abstract socket, one with a path, one on the loopback."""
-    abstract = f"cockpit-test-{os.getpid()}"
-    path = Path("/tmp") / f"{abstract}.sock"
-    with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
-        first.bind(f"\0{abstract}")
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp", prefix="cockpit-") as folder,
+        socket.socket(socket.AF_UNIX) as first,
+        socket.socket(socket.AF_UNIX) as second,
+        socket.create_server(("127.0.0.1", 0)) as third,
+    ):
+        path = Path(folder, "listening")
+        first.bind(f"\0{path.parent.name}")
         second.bind(str(path))
-        with socket.create_server(("127.0.0.1", 0)) as third:
-            first.listen()
-            second.listen()
-            yield abstract, path, third.getsockname()[1]
-    path.unlink()
+        first.listen()
+        second.listen()
+        yield path.parent.name, path, third.getsockname()[1]
 
 
 async def test_no_service_outside_answers(ground, listeners):

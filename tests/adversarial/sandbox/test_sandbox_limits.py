@@ -115,7 +115,7 @@ if sys.argv[1] == "stay":
     while True: signal.pause()
 """
     for ends in ("go", "stay"):
-        ended = await attack(ground, script, ends, timeout_s=60 if ends == "go" else 2)
+        ended = await attack(ground, script, ends, timeout_s=60 if ends == "go" else 4)
         assert ended.finished.text == "held\n"
         assert ended.finished.timed_out == (ends == "stay")
         with (ground.root / "held").open() as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -41,10 +42,9 @@ class Acp:
 
     def switch(self, name: str = "scripted", **switches: Any) -> str:
         """Write the agent's file with these switches; returns its name."""
-        ends = json.dumps(bool(switches.get("rejection") == "ends"))
         text = (
             f'title = "Scripted"\n[acp]\ncommand = {json.dumps([sys.executable, "-S", str(AGENT)])}\n'
-            f"mode = {json.dumps(switches.pop('mode', ''))}\nrejection_ends_turn = {ends}\n"
+            f"mode = {json.dumps(switches.pop('mode', ''))}\n"
             f"environment = {{ SCRIPTED = '{json.dumps(switches)}' }}\n"
         )
         if switches.get("keeps"):
@@ -128,11 +128,11 @@ class Acp:
 
 
 @asynccontextmanager
-async def open_acp(tmp_path: Path, **settings: Any) -> AsyncIterator[Acp]:
-    """Open a project with a runtime that drives agents."""
-    import os
-
-    world = World.made(tmp_path)
+async def open_acp(
+    tmp_path: Path, *, world: World | None = None, **settings: Any
+) -> AsyncIterator[Acp]:
+    """Open a project, perhaps one that is there, with a runtime that drives agents."""
+    world = world or World.made(tmp_path)
     config = tmp_path / "config"
     choices = RuntimeSettings(
         user_dir=config,

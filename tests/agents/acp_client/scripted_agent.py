@@ -26,6 +26,10 @@ def absolute(path: str) -> str:
     return str(Path(path).absolute())
 
 
+def words(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
 class Cancelled(Exception):
     """The client cancelled the prompt."""
 
@@ -60,17 +64,12 @@ class Agent:
         self.write({"method": "session/update", "params": params})
 
     def say(self, text: str) -> None:
-        self.update("agent_message_chunk", content={"type": "text", "text": text})
+        self.update("agent_message_chunk", content=words(text))
 
     def ask(self, method: str, **params: Any) -> int:
         self.number += 1
-        self.write(
-            {
-                "id": self.number,
-                "method": method,
-                "params": {"sessionId": self.session, **params},
-            }
-        )
+        params = {"sessionId": self.session, **params}
+        self.write({"id": self.number, "method": method, "params": params})
         return self.number
 
     def wait(self, number: int) -> dict[str, Any]:
@@ -107,14 +106,8 @@ class Agent:
             message = self.queue.pop(0) if self.queue else self.read()
             if "method" not in message:
                 continue
-            number, method, params = (
-                message.get("id"),
-                message["method"],
-                message.get("params") or {},
-            )
+            number, method = message.get("id"), message["method"]
             if number is None:
-                continue
-            if SWITCHES.get("silent") == method:
                 continue
             once = SWITCHES.get("dies_once")
             if SWITCHES.get("dies") == method or (once and not Path(once).exists()):
@@ -124,7 +117,8 @@ class Agent:
                 sys.stderr.flush()
                 os._exit(7)
             try:
-                result = getattr(self, "on_" + method.replace("/", "_"))(params)
+                act = getattr(self, "on_" + method.replace("/", "_"))
+                result = act(message.get("params") or {})
             except AttributeError:
                 self.write({"id": number, "error": {"code": -32601, "message": "Method not found"}})
                 continue
@@ -136,22 +130,18 @@ class Agent:
                 self.write({"id": number, "result": result})
 
     def on_initialize(self, params: dict[str, Any]) -> Any:
+        sessions = {"fork": {}, "resume": {}}
+        abilities = {"promptCapabilities": {"image": True}, "sessionCapabilities": sessions}
+        login = {"id": "login", "name": "Log in with a browser"}
         return {
             "protocolVersion": SWITCHES.get("protocol", 1),
-            "agentCapabilities": {
-                "loadSession": True,
-                "promptCapabilities": {"image": True},
-                "sessionCapabilities": {"fork": {}, "resume": {}},
-            },
+            "agentCapabilities": {"loadSession": True, **abilities},
             "agentInfo": {"name": "scripted", "version": "1.2.3"},
-            "authMethods": [
-                {"id": "login", "name": "Log in with a browser"},
-                *SWITCHES.get("ways", []),
-            ],
+            "authMethods": [login, *SWITCHES.get("ways", [])],
         }
 
     def on_authenticate(self, params: dict[str, Any]) -> Any:
-        if params["methodId"] != "login" or SWITCHES.get("login") == "fails":
+        if params["methodId"] != "login":
             return {"__error__": {"code": -32603, "message": "The browser was closed"}}
         Path("logged-in").touch()
         return {}
@@ -169,7 +159,6 @@ class Agent:
             return {"__error__": {"code": -32000, "message": "Authentication required"}}
         self.session = "agent-session-1"
         self._keep(self.session)
-        self.servers = params["mcpServers"]
         os.chdir(params["cwd"])
         return {"sessionId": self.session, **self._state()}
 
@@ -178,7 +167,7 @@ class Agent:
             return {"__error__": {"code": -32603, "message": "no such session"}}
         self.session = params["sessionId"]
         os.chdir(params["cwd"])
-        self.update("user_message_chunk", content={"type": "text", "text": "an earlier prompt"})
+        self.update("user_message_chunk", content=words("an earlier prompt"))
         self.say("an earlier answer")
         return self._state()
 
@@ -213,9 +202,7 @@ class Agent:
 
     def on_session_prompt(self, params: dict[str, Any]) -> Any:
         self.cancelled = False
-        text = "".join(
-            block.get("text", "") for block in params["prompt"] if block["type"] == "text"
-        )
+        text = "".join(block.get("text", "") for block in params["prompt"])
         act, _, rest = text.partition(" ")
         self.blocks = params["prompt"]
         reads = int(rest) if act == "spend" else 100
@@ -226,56 +213,36 @@ class Agent:
 
     # -- acts
 
-    def act_answer(self, rest: str) -> str | None:
-        self.update("agent_thought_chunk", content={"type": "text", "text": "Let me think.\n"})
+    def act_answer(self, rest: str) -> None:
+        self.update("agent_thought_chunk", content=words("Let me think.\n"))
         self.say(f"You said: {rest}")
-        return None
 
-    def act_blocks(self, rest: str) -> str | None:
+    def act_blocks(self, rest: str) -> None:
         """Say what the prompt had beside its text."""
         shown = [
             " ".join([each["type"], each.get("mimeType") or each["name"], each.get("data", "")])
             for each in self.blocks[1:]
         ]
         self.say("\n".join(shown))
-        return None
 
-    def act_do(self, rest: str) -> str | None:
+    def act_do(self, rest: str) -> None:
         done = subprocess.run(rest, shell=True, capture_output=True, text=True, check=False)
         self.say(f"Done: {done.returncode}. {done.stderr}")
-        return None
 
-    def act_everything(self, rest: str) -> str | None:
-        self.update(
-            "plan",
-            entries=[
-                {"content": "look", "priority": "high", "status": "completed"},
-                {"content": "write", "priority": "low", "status": "pending"},
-            ],
-        )
-        self.update(
-            "available_commands_update",
-            availableCommands=[{"name": "compact", "description": "Shorten the history"}],
-        )
-        self.update("agent_thought_chunk", content={"type": "text", "text": "First I look.\n"})
-        self.update(
-            "tool_call",
-            toolCallId="c1",
-            title="Read room.py",
-            kind="read",
-            status="in_progress",
-            locations=[{"path": absolute("room.py"), "line": 3}],
-        )
-        self.update(
-            "tool_call_update",
-            toolCallId="c1",
-            status="completed",
-            content=[{"type": "content", "content": {"type": "text", "text": "def area(): ..."}}],
-        )
+    def act_everything(self, rest: str) -> None:
+        seen = {"content": "look", "priority": "high", "status": "completed"}
+        self.update("plan", entries=[seen, {**seen, "content": "write", "status": "pending"}])
+        compact = {"name": "compact", "description": "Shorten the history"}
+        self.update("available_commands_update", availableCommands=[compact])
+        self.update("agent_thought_chunk", content=words("First I look.\n"))
+        call = {"toolCallId": "c1", "title": "Read room.py", "kind": "read"}
+        places = [{"path": absolute("room.py"), "line": 3}]
+        self.update("tool_call", status="in_progress", locations=places, **call)
+        content = [{"type": "content", "content": words("def area(): ...")}]
+        self.update("tool_call_update", toolCallId="c1", status="completed", content=content)
         self.update("usage_update", used=500, size=200000, cost={"amount": 0.25, "currency": "USD"})
         self.update("something_new", wonder=True)
         self.say("All seen.")
-        return None
 
     def act_play(self, rest: str) -> str | None:
         """Send what a file lists: updates, requests for permission (each waits for its answer), errors."""
@@ -292,88 +259,63 @@ class Agent:
                 self.update(step.pop("update"), **step)
         return None
 
-    def act_edit(self, rest: str) -> str | None:
-        path = absolute(rest or "note.txt")
-        before = None
-        if Path(path).exists():
-            before = Path(path).read_text(encoding="utf-8")
-        after = "written by the agent\n"
-        diff = [{"type": "diff", "path": path, "oldText": before, "newText": after}]
+    def act_edit(self, rest: str) -> None:
+        path, after = Path(absolute(rest or "note.txt")), "written by the agent\n"
+        before = path.read_text(encoding="utf-8") if path.exists() else None
+        diff = [{"type": "diff", "path": str(path), "oldText": before, "newText": after}]
+        given = {"file_path": str(path), "content": after}
         call = {
-            "toolCallId": "e1",
-            "title": f"Write {Path(path).name}",
-            "kind": "edit",
-            "rawInput": {"file_path": path, "content": after},
-        }
+            "toolCallId": "e1", "title": f"Write {path.name}", "kind": "edit", "rawInput": given,
+        }  # fmt: skip
         self.update("tool_call", status="pending", content=diff, **call)
         asked = {"toolCallId": "e1"} if SWITCHES.get("bare") else {**call, "content": diff}
-        if self.allowed(self.wait(self.permission(asked))):
-            if SWITCHES.get("writes") == "fs":
-                answer = self.call("fs/write_text_file", path=path, content=after)
-                self.say("failed" if "error" in answer else "written")
-            else:
-                Path(path).write_text(after, encoding="utf-8")
-            self.update("tool_call_update", toolCallId="e1", status="completed", content=diff)
-            self.say("I wrote it.")
-            return None
-        self.update("tool_call_update", toolCallId="e1", status="failed")
-        if SWITCHES.get("rejection") == "ends":
-            return "cancelled"
-        self.say("I was not allowed to.")
-        return None
-
-    def act_command(self, rest: str) -> str | None:
-        call = {
-            "toolCallId": "x1",
-            "title": rest or "echo hi",
-            "kind": "execute",
-            "rawInput": {"command": rest or "echo hi", "description": "say hi"},
-        }
-        self.update("tool_call", status="pending", **call)
-        if self.allowed(self.wait(self.permission(call))):
-            done = subprocess.run(rest or "echo hi", shell=True, capture_output=True, text=True)
-            text = {"type": "text", "text": done.stdout}
-            self.update(
-                "tool_call_update",
-                toolCallId="x1",
-                status="completed",
-                content=[{"type": "content", "content": text}],
-            )
-            self.say("It ran.")
+        if not self.allowed(self.wait(self.permission(asked))):
+            self.update("tool_call_update", toolCallId="e1", status="failed")
+            self.say("I was not allowed to.")
+            return
+        if SWITCHES.get("writes") == "fs":
+            answer = self.call("fs/write_text_file", path=str(path), content=after)
+            self.say("failed" if "error" in answer else "written")
         else:
-            self.update("tool_call_update", toolCallId="x1", status="failed")
-            if SWITCHES.get("rejection") == "ends":
-                return "cancelled"
-            self.say("It did not run.")
-        return None
+            path.write_text(after, encoding="utf-8")
+        self.update("tool_call_update", toolCallId="e1", status="completed", content=diff)
+        self.say("I wrote it.")
 
-    def act_several(self, rest: str) -> str | None:
-        numbers = [
-            self.permission(
-                {
-                    "toolCallId": f"s{place}",
-                    "title": f"echo {place}",
-                    "kind": "execute",
-                    "rawInput": {"command": f"echo {place}"},
-                }
-            )
-            for place in range(int(rest or 3))
-        ]
+    def act_command(self, rest: str) -> None:
+        command = rest or "echo hi"
+        given = {"command": command, "description": "say hi"}
+        call = {"toolCallId": "x1", "title": command, "kind": "execute", "rawInput": given}
+        self.update("tool_call", status="pending", **call)
+        if not self.allowed(self.wait(self.permission(call))):
+            self.update("tool_call_update", toolCallId="x1", status="failed")
+            self.say("It did not run.")
+            return
+        done = subprocess.run(command, shell=True, capture_output=True, text=True)
+        content = [{"type": "content", "content": words(done.stdout)}]
+        self.update("tool_call_update", toolCallId="x1", status="completed", content=content)
+        self.say("It ran.")
+
+    def act_several(self, rest: str) -> None:
+        numbers = []
+        for place in range(int(rest or 3)):
+            command = f"echo {place}"
+            call = {"toolCallId": f"s{place}", "title": command, "kind": "execute"}
+            numbers.append(self.permission({**call, "rawInput": {"command": command}}))
         answers = [self.wait(number) for number in numbers]
         if self.cancelled:
             raise Cancelled
         self.say(f"allowed {sum(self.allowed(answer) for answer in answers)}")
-        return None
 
-    def act_elicit(self, rest: str) -> str | None:
+    def act_elicit(self, rest: str) -> None:
         """Ask the user by a form, or by an address, and say what came back."""
         if rest == "url":
             form = {"mode": "url", "url": "https://id.example/login?x=1", "elicitationId": "e-1"}
         else:
-            colours = [
+            red, blue = (
                 {"const": "red", "title": "red — like a rose"},
                 {"const": "blue", "title": "Blue"},
-            ]
+            )
+            colours = [red, blue]
             properties = {
                 "question_0": {"type": "string", "title": "Colour", "oneOf": colours},
                 "question_0_custom": {"type": "string", "title": "Other"},
@@ -385,46 +327,34 @@ class Agent:
             form = {"mode": "form", "requestedSchema": schema}
         answer = self.call("elicitation/create", message="How shall I paint it?", **form)
         self.say(json.dumps(answer.get("result", answer.get("error"))))
-        return None
 
-    def act_leave(self, rest: str) -> str | None:
+    def act_leave(self, rest: str) -> None:
         """Ask, and end the turn or die once a file is there, without an answer."""
         self.permission({"toolCallId": "l1", "title": "rm", "rawInput": {"command": "rm x"}})
         while not Path("go").exists():
             time.sleep(0.01)
         if rest == "dying":
             os._exit(9)
-        return None
 
-    def act_fs(self, rest: str) -> str | None:
-        words = rest.split()
-        if words[0] == "read":
-            path = absolute(words[1])
-            extra = {"line": int(words[2]), "limit": int(words[3])} if len(words) > 3 else {}
-            answer = self.call("fs/read_text_file", path=path, **extra)
+    def act_fs(self, rest: str) -> None:
+        act, path, *more = rest.split()
+        if act == "read":
+            extra = {"line": int(more[0]), "limit": int(more[1])} if more else {}
+            answer = self.call("fs/read_text_file", path=absolute(path), **extra)
             self.say(json.dumps(answer.get("result", answer.get("error"))))
         else:
-            answer = self.call(
-                "fs/write_text_file", path=absolute(words[1]), content=" ".join(words[2:])
-            )
+            answer = self.call("fs/write_text_file", path=absolute(path), content=" ".join(more))
             self.say("error: " + answer["error"]["message"] if "error" in answer else "written")
-        return None
 
-    def act_terminal(self, rest: str) -> str | None:
-        command, *words = rest.split()
-        made = self.call("terminal/create", command=command, args=words, outputByteLimit=1000)
+    def act_terminal(self, rest: str) -> None:
+        command, *given = rest.split()
+        made = self.call("terminal/create", command=command, args=given, outputByteLimit=1000)
         if "error" in made:
             self.say("error: " + made["error"]["message"])
-            return None
+            return
         name = made["result"]["terminalId"]
-        self.update(
-            "tool_call",
-            toolCallId="t1",
-            title=rest,
-            kind="execute",
-            status="in_progress",
-            content=[{"type": "terminal", "terminalId": name}],
-        )
+        call = {"toolCallId": "t1", "title": rest, "kind": "execute", "status": "in_progress"}
+        self.update("tool_call", content=[{"type": "terminal", "terminalId": name}], **call)
         if SWITCHES.get("kills"):
             self.call("terminal/kill", terminalId=name)
         ended = self.call("terminal/wait_for_exit", terminalId=name)
@@ -432,86 +362,69 @@ class Agent:
         self.call("terminal/release", terminalId=name)
         gone = self.call("terminal/output", terminalId=name)
         self.say(json.dumps([ended.get("result"), output.get("result"), "error" in gone]))
-        return None
 
-    def act_flood(self, rest: str) -> str | None:
-        count = int(rest or 100_000)
-        params = {
-            "sessionId": self.session,
-            "update": {
-                "sessionUpdate": "agent_message_chunk",
-                "content": {"type": "text", "text": "more and more " * 10},
-            },
-        }
+    def act_flood(self, rest: str) -> None:
+        update = {"sessionUpdate": "agent_message_chunk", "content": words("more and more " * 10)}
+        params = {"sessionId": self.session, "update": update}
         line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}) + "\n"
-        for _ in range(count // 100):
-            sys.stdout.write(line * 100)
-        sys.stdout.flush()
-        return None
+        self.raw(line * int(rest))
 
-    def act_calls(self, rest: str) -> str | None:
-        for place in range(int(rest or 10_000)):
+    def act_calls(self, rest: str) -> None:
+        for place in range(int(rest)):
             self.update("tool_call", toolCallId=f"f{place}", title="again", kind="other")
             self.update("tool_call_update", toolCallId="f0", status="in_progress", title=f"{place}")
         self.say("done")
-        return None
 
-    def act_garbage(self, rest: str) -> str | None:
+    def act_garbage(self, rest: str) -> None:
         self.raw("not json\n[1,2]\n{\n{}\n\n\x00\xff\n")
-        self.raw(
-            '{"jsonrpc":"2.0","id":{"a":1},"result":1}\n{"jsonrpc":"2.0","id":99999,"result":{}}\n'
-        )
-        self.raw('{"jsonrpc":"2.0","id":[1],"method":"fs/read_text_file"}\n')
-        self.raw('{"jsonrpc":"2.0","method":42}\n{"jsonrpc":"2.0","method":"no/such"}\n')
         self.raw("[" * 100_000 + "\n" + '{"a":' * 100_000 + "\n")
-        self.raw('{"jsonrpc":"2.0","id":"q","method":"no/such/request","params":{"x":1e999}}\n')
-        self.raw('{"jsonrpc":"2.0","id":"r","method":"session/request_permission","params":[1]}\n')
         self.update("agent_message_chunk", content="not an object")
         self.update("agent_message_chunk")
         self.update("tool_call", toolCallId=7, title=["x"], locations="y", content={"a": 1})
         self.update("plan", entries="none")
-        self.raw('{"jsonrpc":"2.0","method":"session/update","params":{"update":7}}\n')
-        self.raw(
-            '{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":'
-            '"agent_message_chunk","content":{"type":"text","text":"half \\ud800 a pair"}}}}\n'
-        )
-        self.update(
-            "agent_message_chunk",
-            content={"type": "text", "text": "\x1b]0;owned\x07\x1b[2Jstill \u202ehere"},
-        )
-        return None
+        for body in (
+            *(
+                '"id":{"a":1},"result":1',
+                '"id":99999,"result":{}',
+                '"method":42',
+                '"method":"no/such"',
+            ),
+            *(
+                '"id":[1],"method":"fs/read_text_file"',
+                '"method":"session/update","params":{"update":7}',
+            ),
+            '"id":"q","method":"no/such/request","params":{"x":1e999}',
+            '"id":"r","method":"session/request_permission","params":[1]',
+            '"method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk",'
+            '"content":{"type":"text","text":"half \\ud800 a pair"}}}',
+        ):
+            self.raw(f'{{"jsonrpc":"2.0",{body}}}\n')
+        self.say("\x1b]0;owned\x07\x1b[2Jstill \u202ehere")
 
-    def act_other(self, rest: str) -> str | None:
+    def act_other(self, rest: str) -> None:
         mine, self.session = self.session, "another-session"
         self.say("words of another session")
         answer = self.call("fs/read_text_file", path=absolute("calc.py"))
         self.session = mine
         self.say(f"refused: {'error' in answer}")
-        return None
 
-    def act_long(self, rest: str) -> str | None:
+    def act_long(self, rest: str) -> None:
         piece = "x" * 1_000_000
         self.raw('{"jsonrpc":"2.0","method":"session/update","params":{"update":"')
-        for _ in range(int(rest or 100)):
+        for _ in range(int(rest)):
             self.raw(piece)
         self.raw('"}}\n')
         self.say("after the long line")
-        return None
 
-    def act_twice(self, rest: str) -> str | None:
-        call = {
-            "toolCallId": "w1",
-            "title": "echo",
-            "kind": "execute",
-            "rawInput": {"command": "echo"},
-        }
+    def act_twice(self, rest: str) -> None:
+        given = {"command": "echo"}
+        call = {"toolCallId": "w1", "title": "echo", "kind": "execute", "rawInput": given}
         for _ in range(2):
             params = {"sessionId": self.session, "toolCall": call, "options": ALLOW}
             self.write({"id": 5, "method": "session/request_permission", "params": params})
         self.say("allowed" if self.allowed(self.wait(5)) else "refused")
-        return None
 
-    def act_hang(self, rest: str) -> str | None:
+    def act_hang(self, rest: str) -> None:
         """Work for ever, until it is cancelled."""
         self.say("I work.")
         while True:
@@ -519,7 +432,7 @@ class Agent:
             if message.get("method") == "session/cancel" and SWITCHES.get("cancel") != "ignored":
                 raise Cancelled
 
-    def act_die(self, rest: str) -> str | None:
+    def act_die(self, rest: str) -> None:
         self.say("I die.")
         if rest == "asking":
             self.permission({"toolCallId": "d1", "title": "rm", "rawInput": {"command": "rm x"}})
@@ -528,12 +441,11 @@ class Agent:
         sys.stderr.flush()
         os._exit(9)
 
-    def act_child(self, rest: str) -> str | None:
+    def act_child(self, rest: str) -> None:
         """Leave a child behind that would live for long, and write its id."""
         child = subprocess.Popen(["sleep", "1000"])
         Path("child.pid").write_text(str(child.pid), encoding="utf-8")
         self.say("a child")
-        return None
 
 
 if __name__ == "__main__":

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-from agents.acp_client.acp_world import Acp, open_acp
+from agents.acp_client.acp_world import Acp
 
-from cockpit.loop.permissions.withdrawal import INTERRUPTED, WAITER_ENDED
+from cockpit.loop.permissions.withdrawal import INTERRUPTED
 from cockpit.store.context import facts
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
-    async with open_acp(tmp_path) as opened:
-        yield opened
 
 
 async def test_a_read_gives_the_file_as_it_is_and_records_version_and_lines(acp: Acp) -> None:
@@ -99,22 +91,6 @@ async def test_a_read_that_is_not_granted(acp: Acp, how: str, words: str) -> Non
         (closed,) = acp.rows(session_id, "proposal.expired")
         assert (closed["reason"], closed["decided_by"]) == (INTERRUPTED.words, "person")
     assert acp.pending() == [] and facts_of(acp, session_id) == []
-
-
-async def test_a_read_that_waits_when_its_process_dies_is_withdrawn(acp: Acp) -> None:
-    (acp.world.root / "note.txt").write_text("one\n", encoding="utf-8")
-    task = acp.begin(await acp.start("fs read note.txt"))
-    (proposal,) = await acp.asked()
-
-    def abandon(tx) -> None:
-        tx.execute("UPDATE proposals SET body_json=json_set(body_json, '$.waiter', '1073741823/1')")
-
-    acp.world.store.write_now(abandon)
-    await acp.runtime.withdraw_abandoned()
-    await task
-    assert acp.pending() == []
-    (closed,) = acp.rows(proposal.session_id, "proposal.expired")
-    assert closed["reason"] == WAITER_ENDED.words
 
 
 async def test_files_that_no_policy_hands_out(acp: Acp) -> None:

@@ -40,14 +40,11 @@ def test_every_agent_that_ships_says_how_it_starts_and_where_that_is_documented(
         ('title = "X"\n[acp]\ncommand = ["x"]\ncolour = "red"', "colour"),
         ('title = "X"\n[acp]\ncommand = ["./x"]', "a program of the project"),
         ('title = "X"\n[acp]\ncommand = ["x"]\n[login]\nfiles = ["/etc/shadow"]', "/etc/shadow"),
-        (
-            'title = "X"\n[acp]\ncommand = ["x"]\n[login]\nvariables = ["COCKPIT_TOKEN"]',
-            "COCKPIT_TOKEN",
-        ),
+        ('title = "X"\n[acp]\ncommand = ["x"]\n[login]\nvariables = ["COCKPIT_TOKEN"]', "COCKPIT_TOKEN"),
         ('title = "X"\n[acp]\ncommand = ["x"]\n[sandbox]\ncopies = ["../x"]', "../x"),
         ("title = ", "not TOML"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_cannot_be_used_is_named_with_its_fault(text: str, words: str) -> None:
     with pytest.raises(AgentInvalid, match=r"mine\.toml") as error:
         read_agent("mine", text.encode(), "mine.toml")

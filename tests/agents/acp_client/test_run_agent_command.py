@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commands.cli_world import Project, Watched, git, watching
+from commands.cli_world import Project, git
 
 pytestmark = pytest.mark.slow
 
@@ -28,11 +26,6 @@ def project(tmp_path: Path) -> Project:
     made = Project(root, config)
     made.run("agents", "add", "mine", "--", sys.executable, str(AGENT))
     return made
-
-
-@pytest.fixture
-def start(project: Project) -> Iterator[Callable[..., Watched]]:
-    yield from watching(project)
 
 
 def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project) -> None:
@@ -83,17 +76,6 @@ def test_the_change_of_a_worktree_is_decided_from_the_command_line(project: Proj
     assert project.json("worktrees", "list", "--json") == []
 
 
-def test_a_signal_while_a_permission_waits_leaves_nothing_that_waits(
-    project: Project, start: Callable[..., Watched]
-) -> None:
-    run = start("run", "--agent", "mine", "several 2")
-    run.until("proposal.created")
-    run.until("proposal.created")
-    run.process.send_signal(signal.SIGINT)
-    assert run.end() == 130
-    assert project.json("proposals", "list", "--json") == []
-
-
 def test_wrong_words_are_answered_before_anything_starts(project: Project) -> None:
     for options in ((), ("--worktree",)):
         refused = project.run("run", "--agent", "nobody", *options, "hello", expect=2).stderr
@@ -116,11 +98,9 @@ def test_limits_of_cost_and_tokens_are_kept_between_turns(project: Project) -> N
     assert ended["result"]["status"] == "limit"
     assert "The limit of 1,000 tokens is reached (1,520 spent)." in ended["result"]["summary"]
     last = ("--continue", "last")
-    more = project.json(*run, *last, "--max-tokens", "9000", "answer two")
-    assert more["result"]["status"] == "done"
     # Nothing is sent to an agent that is over its limit; the message waits for a higher one.
-    again = project.json(*run, *last, "--max-tokens", "1000", "answer three", expect=1)
-    assert "(1,640 spent)" in again["result"]["summary"]
+    again = project.json(*run, *last, "--max-tokens", "1000", "answer two", expect=1)
+    assert "(1,520 spent)" in again["result"]["summary"]
     # Without a price the limit ends the session after its first turn.
     unpriced = project.json(*run, "--max-cost", "1", "answer one", expect=1)
     assert "The limit of $1.00 cannot be kept" in unpriced["result"]["summary"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from agents.acp_client.acp_world import Acp, open_acp
+from agents.acp_client.acp_world import Acp
 from tasks.taskrun_world import git
 
 from cockpit.loop.runtime import runtime_over
@@ -34,12 +33,6 @@ class Work:
     def proposal(self) -> Proposal:
         (shown,) = [each for each in self.acp.pending() if each.session_id == self.session]
         return shown
-
-
-@pytest.fixture
-async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
-    async with open_acp(tmp_path) as opened:
-        yield opened
 
 
 async def work(acp: Acp, act: str) -> Work:

@@ -55,11 +55,8 @@ def prepare(name: str, home: Path, server: Loopback) -> dict[str, str]:
             (home / ".qwen").mkdir()
             settings = {"security": {"auth": {"selectedType": "openai"}}}
             (home / ".qwen" / "settings.json").write_text(json.dumps(settings))
-            return {
-                "OPENAI_API_KEY": "sk-test",
-                "OPENAI_BASE_URL": server.openai_url,
-                "OPENAI_MODEL": "m",
-            }
+            keyed = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": server.openai_url}
+            return {**keyed, "OPENAI_MODEL": "m"}
         case "copilot":
             return {
                 "COPILOT_PROVIDER_BASE_URL": server.openai_url,
@@ -94,47 +91,36 @@ def opencode_settings(server: Loopback) -> dict[str, Any]:
         "options": {"baseURL": server.openai_url, "apiKey": "k"},
         "models": {"m": {"name": "m", "limit": {"context": 100_000, "output": 8_000}}},
     }
-    return {
-        "model": "lo/m",
-        "small_model": "lo/m",
-        "provider": {"lo": provider},
-        "autoupdate": False,
-    }
+    models = {"model": "lo/m", "small_model": "lo/m"}
+    return {**models, "provider": {"lo": provider}, "autoupdate": False}
+
+
+_EDITS = {
+    "claude": ("Write", "file_path", "content"),
+    "opencode": ("write", "filePath", "content"),
+    "qwen": ("write_file", "file_path", "content"),
+    "vibe": ("write_file", "path", "content"),
+    "copilot": ("create", "path", "file_text"),
+    "kimi": ("Write", "path", "content"),
+}
+"""The tool of each agent that writes a file, with its arguments for the path and the text."""
 
 
 def edit_call(name: str, folder: Path, file: str = "made.txt") -> Use:
     """The tool call by which the model of this agent writes a file."""
-    call_id = f"call_{next(_NUMBERS)}"
-    match name:
-        case "claude":
-            arguments = {"file_path": str(folder / file), "content": "hi\n"}
-            return Use("Write", arguments, call_id)
-        case "opencode":
-            arguments = {"filePath": str(folder / file), "content": "hi\n"}
-            return Use("write", arguments, call_id)
-        case "qwen":
-            arguments = {"file_path": str(folder / file), "content": "hi\n"}
-            return Use("write_file", arguments, call_id)
-        case "vibe":
-            return Use("write_file", {"path": file, "content": "hi\n"}, call_id)
-        case "copilot":
-            arguments = {"path": str(folder / file), "file_text": "hi\n"}
-            return Use("create", arguments, call_id)
-        case "kimi":
-            return Use("Write", {"path": file, "content": "hi\n"}, call_id)
-    return command_call(name, f"touch {file}", ["exec_command"])
+    if name not in _EDITS:
+        return command_call(name, f"touch {file}", ["exec_command"])
+    tool, path, text = _EDITS[name]
+    place = file if name in ("vibe", "kimi") else str(folder / file)
+    return Use(tool, {path: place, text: "hi\n"}, f"call_{next(_NUMBERS)}")
 
 
 def command_call(name: str, command: str, tools: list[str]) -> Use:
     """The tool call by which it runs a command."""
     call_id = f"call_{next(_NUMBERS)}"
     if name == "codex":
-        arguments: dict[str, Any] = {
-            "cmd": command,
-            "sandbox_permissions": "require_escalated",
-            "justification": "to write",
-        }
-        return Use("exec_command", arguments, call_id)
+        asks = {"sandbox_permissions": "require_escalated", "justification": "to write"}
+        return Use("exec_command", {"cmd": command, **asks}, call_id)
     if name == "qwen":
         return Use("run_shell_command", {"command": command, "is_background": False}, call_id)
     shell = next(tool for tool in tools if tool.lower() == "bash")

@@ -41,11 +41,8 @@ class Terminals:
     def tmux(self, *words: str) -> str:
         done = subprocess.run(
             ("tmux", "-S", str(self.top / "tmux"), "-f", "/dev/null", *words),
-            env=self.env,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+            env=self.env, capture_output=True, text=True, check=True,
+        )  # fmt: skip
         return done.stdout
 
     def open(self, window: str, *words: str) -> None:
@@ -113,11 +110,8 @@ class Terminals:
         """Run a command of cockpit's, outside of any terminal."""
         done = subprocess.run(
             (sys.executable, "-P", "-m", "cockpit", *words),
-            cwd=self.root,
-            env=self.env,
-            capture_output=True,
-            text=True,
-        )
+            cwd=self.root, env=self.env, capture_output=True, text=True,
+        )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -10,17 +10,7 @@ from pathlib import Path
 import pytest
 import state_for_tests
 from agents.real.real_world import find_program, prepare
-from agents.role_model import (
-    answer_claude,
-    answer_claude_over_acp,
-    answer_codex_over_acp,
-    answer_copilot,
-    answer_kimi,
-    answer_opencode,
-    answer_qwen,
-    answer_vibe,
-    claim,
-)
+from agents.role_model import IN_WORDS, answer_claude, answer_codex_over_acp, claim
 from chains.chain_world import WORK, Chains
 from loopback.server import Loopback, LoopbackThread
 
@@ -60,16 +50,7 @@ def test_a_chain_of_three_tasks_with_claude_code(tmp_path: Path) -> None:
     assert [row["format"] for row in world.rows("runner.started")] == ["stdio"] * 9
 
 
-MODELS = {
-    "claude": answer_claude,
-    "acp:claude": answer_claude_over_acp,
-    "codex": answer_codex_over_acp,
-    "acp:opencode": answer_opencode,
-    "acp:vibe": answer_vibe,
-    "acp:qwen": answer_qwen,
-    "acp:copilot": answer_copilot,
-    "acp:kimi": answer_kimi,
-}
+MODELS = {"claude": answer_claude, "codex": answer_codex_over_acp, **IN_WORDS}
 """What plays the model, by runner."""
 PROGRAMS = {"acp:claude": "claude-agent-acp", "codex": "codex-acp", "acp:vibe": "vibe-acp"}
 INSTALLED = [

@@ -83,29 +83,18 @@ class Play:
     def take(self, fact: Fact, ordinal: int) -> None:
         self.facts.append(
             PacketFact(
-                fact_id=fact.fact_id,
-                band=fact.band,
-                source_type=fact.source_type,
-                source_ref=fact.source_ref,
-                level="full",
-                text=fact.full.text,
-                tokens=fact.full.tokens,
-                pinned=fact.pinned,
-                ordinal=ordinal,
-                provenance=fact.provenance or {},
+                fact_id=fact.fact_id, band=fact.band, source_type=fact.source_type,
+                source_ref=fact.source_ref, level="full", text=fact.full.text, tokens=fact.full.tokens,
+                pinned=fact.pinned, ordinal=ordinal, provenance=fact.provenance or {},
             )
-        )
+        )  # fmt: skip
 
     def prompt(self) -> Prompt:
         return Prompt(
-            system="",
-            messages=(),
+            system="", messages=(),
             tools=tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in TOOLS),
-            facts=tuple(self.facts),
-            wave=self.wave,
-            task_type=self.task_type,
-            target=self.opened.target,
-        )
+            facts=tuple(self.facts), wave=self.wave, task_type=self.task_type, target=self.opened.target,
+        )  # fmt: skip
 
     async def say(self) -> Said:
         """Let the model answer the packet as it is; every call must be one that the tools read."""

@@ -96,96 +96,80 @@ def with_line(line: str) -> dict[str, str | bytes | None]:
     }
 
 
-BLOCKING = [
-    ("src/app.py:13", "A debugger stop was left in", with_line("breakpoint()")),
-    ("src/app.py:13", "A conflict marker was committed: `<<<<<<<`", with_line("x = 1").copy()
-     | {"src/app.py": app("    return text", "<<<<<<< ours\n    return text")}),
-    ("src/app.py:13", "cannot parse this file", with_line("if text\n    pass")),
-    ("src/app.py:13", "A github token is committed here", with_line(f'key = "ghp_{"a1B2" * 9}"')),
-    ("src/app.py:13", "U+202E changes the order", with_line("x = 'a\u202eb'")),
-    ("src/app.py:13", "asserts a tuple", with_line("assert (text, 'must not be empty')")),
-    ("src/user.py:1", "`tidy` is gone from `src/app.py`, and is used here (also `src/user.py:5`)",
-     {"src/app.py": app("def tidy(text):\n    return text.strip()\n\n\n", ""),
-      "tests/test_app.py": TEST.replace("def test_tidy():\n    assert tidy(\" a \") == \"a\"\n\n\n", "")
-      .replace(", tidy", "")}),
-    ("src/user.py:5", "`load` now needs `encoding`, and this call does not fit",
-     {"src/app.py": app("path, mode)", "path, mode, encoding)")}),
-    ("src/app.py:9", "`tidy` now needs `side`, and this call does not fit",
-     {"src/app.py": app("def tidy(text)", "def tidy(text, side)").replace(
-         "return file.read()", "return tidy(file.read())").replace("text.strip()", "tidy(side)")}),
-    ("src/app.py:18", "`check` now needs `strict`, and this call does not fit",
-     {"src/app.py": app("def check(self, key)", "def check(self, key, strict)")}),
-    ("tests/test_app.py:9", "`test_tidy` was taken out (line 9 before), while the code under test",
-     {"src/app.py": app("text.strip()", "text.rstrip()"),
-      "tests/test_app.py": TEST.replace("def test_tidy():\n    assert tidy(\" a \") == \"a\"\n\n\n", "")}),
-    ("web/b.js:1", "`one` is gone from `web/a.js`", {"web/a.js": "export const two = 2;\n"}),
-    ("src/user.py:1", "`tidy` moved to `src/text.py`, and this imports it from its old place",
-     {"src/app.py": app("def tidy(text):\n    return text.strip()\n\n\n", ""),
-      "src/text.py": "def tidy(text):\n    return text.strip()\n"}),
+TIDY = "def tidy(text):\n    return text.strip()\n\n\n"
+TEST_TIDY = 'def test_tidy():\n    assert tidy(" a ") == "a"\n\n\n'
+WITHOUT_TEST = {"tests/test_app.py": TEST.replace(TEST_TIDY, "")}
+LONG = "".join(f"    a{n} = {n}\n" for n in range(69))
+FRESH = {"src/app.py": APP + "\ndef fresh(a):\n    return a + 1\n"}
+PLANTED = [
+    (with_line(f'breakpoint()\nkey = "ghp_{"a1B2" * 9}"\nx = \'a\u202eb\'\nassert (text, "not empty")'),
+     [("Verdict", "src/app.py:13", "A debugger stop was left in"),
+      ("Verdict", "src/app.py:14", "A github token is committed here"),
+      ("Verdict", "src/app.py:15", "U+202E changes the order"),
+      ("Verdict", "src/app.py:16", "asserts a tuple")]),
+    ({**with_line("x = 1"), "src/app.py": app("    return text", "<<<<<<< ours\n    return text"),
+      "web/a.js": "export const two = 2;\n"},
+     [("Verdict", "src/app.py:13", "A conflict marker was committed: `<<<<<<<`"),
+      ("Verdict", "web/b.js:1", "`one` is gone from `web/a.js`")]),
+    (with_line("if text\n    pass"), [("Verdict", "src/app.py:13", "cannot parse this file")]),
+    ({"src/app.py": app(TIDY, "").replace("path, mode)", "path, mode, encoding)"),
+      "tests/test_app.py": TEST.replace(TEST_TIDY, "").replace(", tidy", "")},
+     [("Verdict", "src/user.py:1",
+       "`tidy` is gone from `src/app.py`, and is used here (also `src/user.py:5`)"),
+      ("Verdict", "src/user.py:5", "`load` now needs `encoding`, and this call does not fit")]),
+    ({"src/app.py": app("def tidy(text)", "def tidy(text, side)").replace(
+        "return file.read()", "return tidy(file.read())").replace("text.strip()", "tidy(side)").replace(
+        "def check(self, key)", "def check(self, key, strict)")},
+     [("Verdict", "src/app.py:9", "`tidy` now needs `side`, and this call does not fit"),
+      ("Verdict", "src/app.py:18", "`check` now needs `strict`, and this call does not fit")]),
+    ({"src/app.py": app("text.strip()", "text.rstrip()"), **WITHOUT_TEST},
+     [("Verdict", "tests/test_app.py:9",
+       "`test_tidy` was taken out (line 9 before), while the code under test")]),
+    ({"src/app.py": app(TIDY, ""), "src/text.py": TIDY.rstrip() + "\n"},
+     [("Verdict", "src/user.py:1",
+       "`tidy` moved to `src/text.py`, and this imports it from its old place")]),
+    (with_line("try:\n    x = 1\nexcept:\n    x = text is 'a'\n"
+               "try:\n    eval(text)\nexcept Exception:\n    pass"),
+     [("Questions", "src/app.py:15", "A bare `except:`"),
+      ("Questions", "src/app.py:16", "`is` compares identity"),
+      ("Questions", "src/app.py:18", "run whatever text reaches"),
+      ("Questions", "src/app.py:19", "caught here and dropped")]),
+    ({"src/app.py": app("def tidy(text)", "def tidy(text, seen=[])"), "logo.png": b"\x89PNG\x00\x01"},
+     [("Questions", "src/app.py:12", "The default of `seen` is one object"),
+      ("Questions", "logo.png", "A binary file is added")]),
+    (FRESH, [("Questions", "src/app.py:23", "No test that I have seen mentions `fresh`")]),
+    ({"src/app.py": app("    return text.strip()",
+                        "    a = text\n    b = a\n    c = b\n    d = c\n    return d.strip()")},
+     [("Questions", "src/app.py:13", "5 lines of code change and no test does")]),
+    ({"tests/test_app.py": TEST.replace("def test_tidy", "@pytest.mark.skip\ndef test_tidy")
+      + "\n\ndef test_none():\n    tidy('a')\n"},
+     [("Questions", "tests/test_app.py:9", "A test is switched off here"),
+      ("Questions", "tests/test_app.py:18", "`test_none` cannot fail unless an error")]),
+    (with_line("print(text)\nx = 1  # TODO: later\nx = text == None"),
+     [("Nits", "src/app.py:13", "meant to stay"),
+      ("Nits", "src/app.py:14", "`TODO: later` is added"),
+      ("Nits", "src/app.py:15", "Compare with None by `is`")]),
+    ({**FRESH, "tests/test_app.py": TEST + "\n\ndef test_fresh():\n    assert fresh(1) == 2\n"},
+     [("Nits", "src/app.py:23", "`fresh` is new, and no page of docs")]),
+    ({"src/app.py": app(TIDY, f"def clean(text):\n{LONG}    return text.strip()\n\n\n"),
+      "src/user.py": USER.replace("tidy", "clean"), "tests/test_app.py": TEST.replace("tidy", "clean")},
+     [("Nits", "src/app.py:12", "is 71 lines long now"),
+      ("Nits", "README.md:1", "this page still tells of it")]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "said", "files"), BLOCKING)
-async def test_what_blocks(
-    place: str, said: str, files: dict[str, str | bytes | None], repo: Repo
+@pytest.mark.parametrize(("files", "told"), PLANTED)
+async def test_what_is_planted_is_told_at_its_place(
+    files: dict[str, str | bytes | None], told: list[tuple[str, str, str]], repo: Repo
 ) -> None:
+    """What blocks is in the verdict; all else is a question or a nit, and blocks nothing."""
     repo.commit("Change", files)
     text = await text_of(repo)
-    verdict = section(text, "Verdict")
-    assert verdict.startswith("**Request changes.**"), text
-    assert any(
-        line.startswith(f"- `{place}` ") and said in line for line in verdict.splitlines()
-    ), text
-
-
-QUESTIONS = [
-    ("src/app.py:15", "A bare `except:`", with_line("try:\n    x = 1\nexcept:\n    x = 2")),
-    ("src/app.py:15", "caught here and dropped",
-     with_line("try:\n    x = 1\nexcept Exception:\n    pass")),
-    ("src/app.py:12", "The default of `seen` is one object",
-     {"src/app.py": app("def tidy(text)", "def tidy(text, seen=[])")}),
-    ("src/app.py:13", "`is` compares identity", with_line("x = text is 'a'")),
-    ("src/app.py:13", "run whatever text reaches", with_line("eval(text)")),
-    ("src/app.py:23", "No test that I have seen mentions `fresh`",
-     {"src/app.py": APP + "\ndef fresh(a):\n    return a + 1\n"}),
-    ("src/app.py:13", "5 lines of code change and no test does",
-     {"src/app.py": app("    return text.strip()",
-                        "    a = text\n    b = a\n    c = b\n    d = c\n    return d.strip()")}),
-    ("tests/test_app.py:9", "A test is switched off here",
-     {"tests/test_app.py": TEST.replace("def test_tidy", "@pytest.mark.skip\ndef test_tidy")}),
-    ("tests/test_app.py:17", "`test_none` cannot fail unless an error",
-     {"tests/test_app.py": TEST + "\n\ndef test_none():\n    tidy('a')\n"}),
-    ("logo.png", "A binary file is added", {"logo.png": b"\x89PNG\x00\x01"}),
-]  # fmt: skip
-
-
-NITS = [
-    ("src/app.py:13", "meant to stay", with_line("print(text)")),
-    ("src/app.py:13", "`TODO: later` is added", with_line("x = 1  # TODO: later")),
-    ("src/app.py:13", "Compare with None by `is`", with_line("x = text == None")),
-    ("src/app.py:12", "is 71 lines long now",
-     with_line("\n".join(f"a{n} = {n}" for n in range(69)))),
-    ("src/app.py:23", "`fresh` is new, and no page of docs",
-     {"src/app.py": APP + "\ndef fresh(a):\n    return a + 1\n",
-      "tests/test_app.py": TEST + "\n\ndef test_fresh():\n    assert fresh(1) == 2\n"}),
-    ("README.md:1", "this page still tells of it",
-     {"src/app.py": app("def tidy(text)", "def clean(text)"),
-      "src/user.py": USER.replace("tidy", "clean"), "tests/test_app.py": TEST.replace("tidy", "clean")}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "place", "said", "files"),
-    [*(("Questions", *each) for each in QUESTIONS), *(("Nits", *each) for each in NITS)],
-)
-async def test_what_does_not_block(
-    name: str, place: str, said: str, files: dict[str, str | bytes | None], repo: Repo
-) -> None:
-    repo.commit("Change", files)
-    text = await text_of(repo)
-    assert "**Request changes" not in text, text
-    lines = section(text, name).splitlines()
-    assert any(line.startswith(f"- `{place}` ") and said in line for line in lines), text
+    for name, place, said in told:
+        lines = section(text, name).splitlines()
+        assert any(line.startswith(f"- `{place}` ") and said in line for line in lines), text
+    blocks = any(name == "Verdict" for name, _, _ in told)
+    assert section(text, "Verdict").startswith("**Request changes.**") == blocks, text
 
 
 CLEAN = [
@@ -200,12 +184,6 @@ CLEAN = [
     # A rename that takes every caller, test and page along.
     {"src/app.py": APP.replace("tidy", "clean"), "src/user.py": USER.replace("tidy", "clean"),
      "tests/test_app.py": TEST.replace("tidy", "clean"), "README.md": "Call `clean` on text.\n"},
-    # A name removed with its test and all of its uses.
-    {"src/app.py": app("def tidy(text):\n    return text.strip()\n\n\n", ""),
-     "src/user.py": "from src.app import LIMIT, load\n\n\ndef go():\n    return load('b', 'r')[:LIMIT]\n",
-     "tests/test_app.py": TEST.replace(", tidy", "").replace(
-         "def test_tidy():\n    assert tidy(\" a \") == \"a\"\n\n\n", ""),
-     "README.md": "Call `load` on paths.\n"},
     # Words in strings, comments and docs that look like trouble.
     {**with_line('x = "breakpoint() except: == None <<<<<<< TODO eval("'),
      "README.md": "Call `tidy`.\n\nTitle\n=======\n\nNever `breakpoint()`; `except: pass` is bad.\n"},

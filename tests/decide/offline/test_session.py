@@ -47,19 +47,17 @@ async def proposed(repo: Repo) -> Play:
     return play
 
 
-async def test_it_asks_before_it_judges_and_says_why(repo: Repo) -> None:
-    said = await (await begun(repo)).say()
-    assert said.call == "request_context"
-    assert said.arguments["scope"] == ASKED
-    assert "“Take an encoding”" in said.arguments["purpose"]
-    assert all(said.arguments[name] for name in ("question", "escalation"))
-    for item in said.arguments["scope"]:
-        assert f"- `{item}`: " in said.words
-    assert len(said.fragments) > 3
-
-
-async def test_a_granted_review_is_written_and_ends_with_its_receipt(repo: Repo) -> None:
-    play = await proposed(repo)
+async def test_it_asks_before_it_judges_and_the_review_ends_with_its_receipt(repo: Repo) -> None:
+    play = await begun(repo)
+    asked = await play.say()
+    assert asked.call == "request_context"
+    assert asked.arguments["scope"] == ASKED
+    assert "“Take an encoding”" in asked.arguments["purpose"]
+    assert all(asked.arguments[name] for name in ("question", "escalation"))
+    for item in asked.arguments["scope"]:
+        assert f"- `{item}`: " in asked.words
+    assert len(asked.fragments) > 3
+    await play.grant(asked)
     said = await play.say()
     assert said.call == "write_file"
     assert said.arguments["path"] == ".cockpit/reviews/main..topic.md"
@@ -220,13 +218,13 @@ async def test_a_discussed_request_is_narrowed_as_the_user_says(
         assert (await play.say()).arguments["scope"] == ASKED[1:2]
 
 
-@pytest.mark.parametrize("how", ["just the diff", "no", "rejected", "expired", "narrowed"])
+@pytest.mark.parametrize("how", ["just the diff", "rejected", "narrowed"])
 async def test_without_its_request_it_goes_by_the_diff_and_says_so(how: str, repo: Repo) -> None:
     play = await begun(repo)
     asked = await play.say()
     if how == "narrowed":
         await play.grant(asked, ["file:src/app.py"])
-    elif how in ("rejected", "expired"):
+    elif how == "rejected":
         play.settle(asked, how, "Rejected by person.")
     else:
         play.settle(asked, "discussed")
@@ -270,14 +268,10 @@ async def test_a_review_that_is_there_already_is_left_alone(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("words", "kind", "wanted"),
     [
-        (
-            "fix the encoding of `load` in src/app.py",
-            "implement",
-            {"file:src/app.py", "symbol:load"},
-        ),
+        ("fix the encoding of `load` in src/app.py", "implement", {"file:src/app.py", "symbol:load"}),
         ("why does the store forget keys?", "investigate", {"tree:. @outline"}),
     ],
-)
+)  # fmt: skip
 async def test_other_tasks_are_oriented_planned_and_handed_on(
     words: str, kind: str, wanted: set[str], repo: Repo
 ) -> None:

@@ -26,13 +26,10 @@ pytestmark = pytest.mark.search
 PRIOR = find_prior("bug")
 SIZE = PRIOR.size
 past_task = st.builds(
-    PastTask,
-    waves=st.integers(1, 2_000),
-    tokens=st.integers(0, 10**8),
-    size=st.integers(0, 200_000),
+    PastTask, waves=st.integers(1, 2_000), tokens=st.integers(0, 10**8), size=st.integers(0, 200_000),
     cost_usd=st.none() | st.floats(0, 500),
     work_ms=st.none() | st.integers(1, 10**8),
-)
+)  # fmt: skip
 history = st.lists(past_task, max_size=60)
 size = st.integers(1, 200_000)
 SPANS = ("waves", "tokens", "work_ms")
