@@ -77,17 +77,6 @@ def test_once_is_chance(small):
     assert suggested(world) == []
 
 
-def test_what_was_missed_twice_is_to_weigh_a_quarter_more(small):
-    world = small(BUDGET)
-    missing(world, "file:a.py", "file:b.py")
-    missing(world, "file:c.py", "search:x")
-    world.end(world.begin())
-    (payload,) = suggested(world)
-    assert weights(payload) == {"file": 1.5}
-    assert (payload["base_profile_version"], payload["effective_waves"]) == (1, 10)
-    assert "file in 2 of the last 3 waves" in payload["reason"]
-
-
 def test_all_together_come_first_then_each_alone_the_most_missed_first(small):
     world = small(BUDGET)
     for number in range(3):

@@ -20,12 +20,6 @@ def test_the_best_are_kept_and_the_rest_are_dropped_for_budget() -> None:
     assert packet.drops == (("budget", 15),)
 
 
-def test_at_the_ceiling_the_reason_is_the_ceiling() -> None:
-    packet = compile_packet(many(20), profile({"situational": (0, 300, 500)}), 1)
-    assert used(packet)["situational"] == 500
-    assert packet.drops == (("band_ceiling", 15),)
-
-
 def test_targets_come_before_worth_and_worth_before_nothing() -> None:
     rooms = {"situational": (0, 400, 1_000), "exploration": (0, 400, 1_000)}
     facts = [
