@@ -24,7 +24,7 @@ from cockpit.loop.runtime_settings import ObserveLimits
 pytestmark = pytest.mark.slow
 
 DRIVER = Path(__file__).with_name("observe_kill_driver.py")
-FILES = BATCH_JOBS + 5
+FILES = BATCH_JOBS + 50
 """Two batches of jobs."""
 
 HANGING_GH = f"""#!{sys.executable}
