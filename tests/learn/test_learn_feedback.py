@@ -103,23 +103,6 @@ def test_a_newer_verdict_replaces_the_older_and_its_regret(world):
     assert CANARY not in made.assessment.operator.words
 
 
-def test_good_does_not_hide_what_was_undone(world):
-    wave = world.begin()
-    world.write(wave, "a.py", "0", "1")
-    world.test(wave, 1)
-    world.end(wave)
-    made = say(world, wave, "good")
-    assert made.assessment.regrets == ("tests_failed",)
-    assert made.assessment.score == round(0.75 + 0.25 * (4 / 14), 4)
-
-
-def test_a_wave_that_still_runs_can_be_judged_and_keeps_the_verdict(world):
-    wave = world.begin()
-    assert say(world, wave, "bad").assessment.score == 0.0
-    (row,) = world.end(wave)
-    assert (row.assessment.operator.verdict, row.assessment.score) == ("bad", 0.25)
-
-
 def test_what_is_no_verdict_or_no_wave_with_a_packet_is_refused(world, store):
     wave = world.begin()
     world.end(wave)

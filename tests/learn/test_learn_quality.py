@@ -49,16 +49,6 @@ def test_a_discussion_counts_against_its_wave_and_its_answer_half(world):
     assert measures_of(rows, second)["approvals"] == 0.5
 
 
-def test_what_a_request_became_is_known_one_wave_later(world):
-    first = world.begin()
-    assert "approvals" not in measures_of(world.end(first), first)
-    second = world.begin()
-    world.propose(first, "asked")
-    rows = world.end(second)
-    assert [row.wave_id for row in rows] == [first.wave_id, second.wave_id]
-    assert measures_of(rows, first)["approvals"] == 1.0
-
-
 def test_calls_that_were_malformed_redundant_or_turned_back_count_against_it(world):
     wave = world.begin()
     request = ("request_context", "")

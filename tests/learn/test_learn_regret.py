@@ -29,16 +29,6 @@ def test_a_change_that_is_put_back_is_regretted(world):
     assert {row.wave_id for row in rows} == {first.wave_id, third.wave_id}
 
 
-def test_the_same_content_in_another_file_undoes_nothing(world):
-    first = world.begin()
-    world.write(first, "a.py", "old", "new")
-    world.end(first)
-    second = world.begin()
-    world.write(second, "b.py", "x", "old")
-    world.end(second)
-    assert regrets_of(world, first) == ()
-
-
 @pytest.mark.parametrize(
     ("revision", "why"), [("0123456789ab", ("undone",)), ("0123", ()), ("fedcba98", ())]
 )

@@ -18,7 +18,6 @@ from cockpit.orient.profile_changes.guard import (
 )
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.store.context import profiles
-from cockpit.store.context.profile_model import Predicate, Rule
 
 BUDGET = 15_000
 BIG = 20_000
@@ -78,17 +77,6 @@ def test_once_is_chance(small):
     assert suggested(world) == []
 
 
-def test_what_was_missed_twice_is_to_weigh_a_quarter_more(small):
-    world = small(BUDGET)
-    missing(world, "file:a.py", "file:b.py")
-    missing(world, "file:c.py", "search:x")
-    world.end(world.begin())
-    (payload,) = suggested(world)
-    assert weights(payload) == {"file": 1.5}
-    assert (payload["base_profile_version"], payload["effective_waves"]) == (1, 10)
-    assert "file in 2 of the last 3 waves" in payload["reason"]
-
-
 def test_all_together_come_first_then_each_alone_the_most_missed_first(small):
     world = small(BUDGET)
     for number in range(3):
@@ -99,16 +87,6 @@ def test_all_together_come_first_then_each_alone_the_most_missed_first(small):
         {"search": 1.125},
         {"file": 1.5},
     ]
-
-
-def test_the_guard_lets_every_suggestion_through_for_an_agent(small):
-    world = small(BUDGET)
-    for number in range(2):
-        missing(world, f"search:x{number}", f"file:{number}.py", f"weather:{number}")
-    world.end(world.begin())
-    found = suggested(world)
-    assert len(found) == 4
-    assert all(is_allowed(world, payload) for payload in found)
 
 
 def test_no_step_leads_out_of_the_envelope(small):
@@ -122,17 +100,6 @@ def test_no_step_leads_out_of_the_envelope(small):
     for weight, after in ((300, 0.25), (250, None), (100, None)):
         (first, *_) = suggested(world, weighing(world, "log", weight))
         assert weights(first).get("log") == after
-
-
-def test_a_source_that_was_restricted_on_purpose_is_left_alone(small):
-    world = small(BUDGET)
-    for number in range(2):
-        missing(world, f"file:{number}.py")
-    world.end(world.begin())
-    base = current(world)
-    narrow = Rule("few", "file", Predicate(ref_prefix="file:src/"), 1000, 0, 0, 0)
-    rules = (*(rule for rule in base.rules if rule.source_type != "file"), narrow)
-    assert suggested(world, replace(base, rules=rules)) == []
 
 
 def crowded(world: World, number: int, source: str = "log", text: str = "see use.py") -> None:

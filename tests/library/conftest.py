@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from copied_repository import copy_repository
+from loop.loop_calc import CALC, make_calc
+from loop.scenario import ask, turn
 
-FIX = """
-[[turn]]
-when = { not_called = ["request_context"] }
-text = "I need the file first."
-[[turn.call]]
-name = "request_context"
-arguments.purpose = "fix add"
-arguments.question = "what does add do?"
-arguments.scope = ["file:calc.py", "file:notes.md"]
-
-[[turn]]
-when = { called = ["request_context"], not_called = ["edit_file"] }
-[[turn.call]]
-name = "edit_file"
-arguments.path = "calc.py"
-arguments.old = "a - b"
-arguments.new = "a + b"
-
-[[turn]]
-when = { called = ["edit_file"] }
-text = "add adds now."
-[[turn.call]]
-name = "finish"
-arguments.status = "done"
-arguments.summary = "add adds."
-"""
+FIX = (
+    ask(
+        *("file:calc.py", "file:notes.md"),
+        when='not_called = ["request_context"]',
+        text="I need the file first.",
+    )
+    + turn("edit_file", 'called = ["request_context"]', path="calc.py", old="a - b", new="a + b")
+    + turn("finish", 'called = ["edit_file"]', "add adds now.", status="done", summary="add adds.")
+)
 
 
 @pytest.fixture
@@ -44,16 +28,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _make_calc(root: Path) -> None:
-    (root / "calc.py").write_text("def add(a, b):\n    return a - b\n")
-    (root / "notes.md").write_text("add must add\n")
-    for words in (
-        ["init", "-q", "-b", "main"],
-        ["config", "user.name", "T"],
-        ["config", "user.email", "t@example.invalid"],
-        ["add", "-A"],
-        ["commit", "-q", "-m", "Add calc"],
-    ):
-        subprocess.run(["git", *words], cwd=root, check=True)
+    make_calc(root, {"calc.py": CALC, "notes.md": "add must add\n"})
 
 
 @pytest.fixture

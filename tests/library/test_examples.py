@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from state_for_tests import state_of
 
 pytestmark = pytest.mark.slow
 
@@ -49,23 +47,6 @@ def test_follow_events(run: Callable[..., str], model: str) -> None:
     printed = run("follow_events.py", model, "Fix the bug in calc.py")
     assert "action.confirmed" in printed
     assert "'modified_files': 1" in printed
-
-
-def test_approve_in_python_is_refused_below_an_agent(
-    project: Path, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CLAUDECODE", "1")
-    words = [
-        sys.executable,
-        str(EXAMPLES / "approve_in_python.py"),
-        model,
-        "Fix the bug in calc.py",
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parents[1])}
-    # From nothing: it is judged as on a user's machine.
-    done = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True)
-    assert done.returncode and "to approve by a callback is for you alone" in done.stderr
-    assert not (state_of(project) / "cockpit.db").exists()
 
 
 def test_approve_in_python(run: Callable[..., str], model: str) -> None:

@@ -26,10 +26,17 @@ pytestmark = pytest.mark.slow
 TASK = "Fix the bug in calc.py"
 
 
-async def test_a_task_runs_to_its_end(project: Path, model: str) -> None:
-    loop = OmniLoop(project=project, model=model, policy="all")
-    result = await loop.run(TASK, max_steps=8)
+async def test_a_task_runs_to_its_end_and_its_events_come_in_order_once(project, model):
+    loop = OmniLoop(OmniLoopConfig(project=project), model=model, policy="all")
+    events: list[LoopEvent] = [event async for event in loop.stream(TASK, max_steps=8)]
+    result = loop.result
+    assert result is not None
     assert (result.ok, result.status, str(result)) == (True, "done", "add adds now.")
+    numbers, kinds = [event.seq for event in events], [event.kind for event in events]
+    assert numbers == sorted(set(numbers))
+    assert (kinds[0], kinds[-1]) == ("session.created", "session.completed")
+    assert kinds.count("wave.started") == 3
+    assert "add adds now." in "".join(event.text for event in events)
     assert (result.waves, result.modified_files) == (3, ("calc.py",))
     assert (project / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
     stats = loop.state.get_stats()
@@ -50,9 +57,7 @@ async def test_run_sync_within_an_event_loop_says_what_to_write(project: Path, m
         run_sync(TASK, project=project, model=model)
 
 
-async def test_what_is_no_task_project_or_session_starts_nothing(
-    project: Path, model: str, tmp_path: Path
-) -> None:
+async def test_what_is_no_task_project_or_session_starts_nothing(project, model, tmp_path):
     with pytest.raises(TypeError, match="A task is text, not NoneType"):
         await OmniLoop(project=project, model=model).run(None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="approve is a function"):
@@ -73,10 +78,16 @@ async def test_no_work_is_left_where_a_run_ends(project: Path, model: str) -> No
         async for event in events:
             if event.kind == "wave.started":
                 break
+        with pytest.raises(LoopBusy, match="Make another OmniLoop"):
+            await loop.run(TASK)
     assert loop.result is not None
     assert loop.result.status == "stopped"
     assert asyncio.all_tasks() == before
-    assert (await loop.run("", session="last")).ok
+    async with loop:
+        first = await loop.run("", session="last")
+        again = await loop.run("And now?", session="last")
+    assert first.ok and again.session_id == first.session_id == loop.result.session_id
+    assert again.waves > first.waves
     assert asyncio.all_tasks() == before
 
 
@@ -88,9 +99,7 @@ async def test_no_steps_are_no_number_of_steps(project: Path, model: str) -> Non
         await OmniLoop(project=project, model=model, max_steps=0).run(TASK)
 
 
-async def test_a_callback_approves_narrows_and_is_recorded_as_the_program(
-    project: Path, model: str
-) -> None:
+async def test_a_callback_approves_narrows_and_is_recorded_as_the_program(project, model):
     requests: list[ApprovalRequest] = []
 
     def approve(request: ApprovalRequest) -> Answer | bool:
@@ -121,26 +130,6 @@ async def test_a_callback_that_awaits_may_discuss_and_reject(project: Path, mode
     assert (project / "calc.py").read_text().endswith("a - b\n")
     assert any("leave this file alone" in str(event.detail) for event in events)
     assert loop.state.modified_files == frozenset()
-
-
-async def test_events_come_in_order_once_and_end_with_the_result(project: Path, model: str) -> None:
-    loop = OmniLoop(project=project, model=model, policy="all")
-    events: list[LoopEvent] = [event async for event in loop.stream(TASK)]
-    numbers = [event.seq for event in events]
-    assert numbers == sorted(set(numbers))
-    kinds = [event.kind for event in events]
-    assert kinds[0] == "session.created"
-    assert kinds.count("wave.started") == 3
-    assert kinds[-1] == "session.completed"
-    assert "add adds now." in "".join(event.text for event in events)
-
-
-async def test_an_open_loop_continues_its_session(project: Path, model: str) -> None:
-    async with OmniLoop(project=project, model=model, policy="all") as loop:
-        first = await loop.run(TASK)
-        again = await loop.run("And now?", session="last")
-    assert again.session_id == first.session_id
-    assert again.waves > first.waves
 
 
 async def test_what_a_callback_raises_ends_the_run(project: Path, model: str) -> None:
@@ -177,21 +166,11 @@ def test_a_program_below_an_agent_approves_nothing(project: Path, model: str) ->
     assert told.stdout.split() == ["True"] * 3
 
 
-async def test_a_program_with_a_token_approves_nothing(
-    project: Path, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_program_with_a_token_approves_nothing(project, model, monkeypatch):
     monkeypatch.setenv("COCKPIT_TOKEN", "anything")
     loop = OmniLoop(project=project, model=model, approve=lambda request: True)
     with pytest.raises(NotAllowed, match="holds a token"):
         await loop.run(TASK)
-
-
-async def test_one_loop_runs_one_task(project: Path, model: str) -> None:
-    loop = OmniLoop(OmniLoopConfig(project=project), model=model, policy="all")
-    async with aclosing(loop.stream(TASK)) as stream:
-        await anext(stream)
-        with pytest.raises(LoopBusy, match="Make another OmniLoop"):
-            await loop.run(TASK)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +198,7 @@ async def approve(project: Path, request: ApprovalRequest) -> None:
         await runtime.approve(request.proposal_id, shown_digest=request.digest)
 
 
-async def test_what_cannot_start_says_so_and_stores_nothing(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_cannot_start_says_so_and_stores_nothing(project, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(TypeError, match="colour"):
         OmniLoop(colour="red")

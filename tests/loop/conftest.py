@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sandbox_here
 from copied_repository import copy_repository
-from loop_calc import CALC, TEST, git
+from loop_calc import make_calc
 from scenario import ask, call, finish, turn
 from state_for_tests import put_store
 
@@ -23,17 +23,7 @@ collect_ignore = [] if sandbox_here.READS else ["test_commands_that_read.py"]
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A Git repository with a function that subtracts, and the test that says so."""
-    return copy_repository(_make_calc, tmp_path / "calc")
-
-
-def _make_calc(root: Path) -> None:
-    (root / "calc.py").write_text(CALC)
-    (root / "test_calc.py").write_text(TEST)
-    git(root, "init", "-q", "-b", "main")
-    git(root, "config", "user.name", "T")
-    git(root, "config", "user.email", "t@example.invalid")
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", "Add calc")
+    return copy_repository(make_calc, tmp_path / "calc")
 
 
 @pytest.fixture
@@ -66,6 +56,15 @@ def opened(project: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextM
             yield runtime
 
     return opener
+
+
+@pytest.fixture
+async def runtime(
+    opened: Callable[..., AbstractAsyncContextManager[Runtime]],
+) -> AsyncIterator[Runtime]:
+    """A runtime on the project, with the usual settings."""
+    async with opened() as opened_runtime:
+        yield opened_runtime
 
 
 BOTH = ("file:calc.py", "file:test_calc.py")

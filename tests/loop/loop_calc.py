@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 CALC = "def add(a, b):\n    return a - b\n"
@@ -24,3 +25,14 @@ def git(root: Path, *arguments: str) -> str:
         text=True,
     )
     return done.stdout
+
+
+def make_calc(root: Path, files: Mapping[str, str] | None = None) -> None:
+    """Make a repository of the function and its test, or of ``files``."""
+    for name, text in (files or {"calc.py": CALC, "test_calc.py": TEST}).items():
+        (root / name).write_text(text)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "T")
+    git(root, "config", "user.email", "t@example.invalid")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Add calc")

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 
-def call(name: str, **arguments: Any) -> str:
+def call(name: str, /, **arguments: Any) -> str:
     """A call of the turn before it."""
     return f'[[turn.call]]\nname = "{name}"\nraw_arguments = {json.dumps(json.dumps(arguments))}\n'
 
 
-def turn(name: str = "", when: str = "", text: str = "", **arguments: Any) -> str:
+def turn(name: str = "", /, when: str = "", text: str = "", **arguments: Any) -> str:
     """A turn with at most one call; ``when`` is the inside of its condition."""
     said = (f"when = {{ {when} }}\n" if when else "") + (
         f"text = {json.dumps(text)}\n" if text else ""

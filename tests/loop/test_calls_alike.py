@@ -30,9 +30,9 @@ async def decide(runtime, path: str, verdict: str = "approve", **fields) -> None
     await getattr(runtime, verdict)(row.proposal_id, shown_digest=row.shown_digest, **fields)
 
 
-async def test_they_wait_together_and_run_in_their_order(opened, project, script):
+async def test_they_wait_together_and_run_in_their_order(runtime, project, script):
     model = script(notes("a.md", "b.md", "c.md") + finish('called = ["write_file"]'))
-    async with opened() as runtime, running(runtime, model) as (_, work):
+    async with running(runtime, model) as (_, work):
         await pending(runtime)
         assert waiting(runtime) == ["a.md", "b.md", "c.md"]
         for path in ("c.md", "b.md"):
@@ -44,9 +44,9 @@ async def test_they_wait_together_and_run_in_their_order(opened, project, script
         assert {path.name for path in project.glob("*.md")} == {"a.md", "b.md", "c.md"}
 
 
-async def test_what_the_first_decides_ends_the_rest(opened, project, script):
+async def test_what_the_first_decides_ends_the_rest(runtime, project, script):
     again = notes("a.md", when='contains = ["wants to discuss"]', content="- better\n")
-    async with opened() as runtime, running(runtime, script(notes("a.md", "b.md") + again)):
+    async with running(runtime, script(notes("a.md", "b.md") + again)):
         await pending(runtime)
         await decide(runtime, "a.md", "discuss", words="say more")
         assert await wait_until(runtime, lambda: waiting(runtime) == ["a.md"] or None)
@@ -56,9 +56,9 @@ async def test_what_the_first_decides_ends_the_rest(opened, project, script):
         assert not list(project.glob("*.md"))
 
 
-async def test_one_that_differs_in_its_turn_is_asked_about_again(opened, project, script):
+async def test_one_that_differs_in_its_turn_is_asked_about_again(runtime, project, script):
     model = script(notes("a.md", "sub/b.md"))
-    async with opened() as runtime, running(runtime, model):
+    async with running(runtime, model):
         await pending(runtime)
         assert waiting(runtime) == ["a.md", "sub/b.md"]
         await decide(runtime, "sub/b.md")  # as it was shown, it would make the folder
@@ -82,11 +82,10 @@ async def test_others_wait_for_their_turn(opened, script):
             assert len(waiting(runtime)) == 1, answer
 
 
-async def test_without_a_user_at_the_screen_each_has_its_own_deadline(opened, script):
+async def test_without_a_user_at_the_screen_each_has_its_own_deadline(runtime, script):
     model = script(notes("a.md", "b.md"))
-    async with opened() as runtime:
-        work = asyncio.create_task(run_to_end(runtime, model, policy="ask"))
-        await pending(runtime)
-        assert waiting(runtime) == ["a.md"]
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
+    work = asyncio.create_task(run_to_end(runtime, model, policy="ask"))
+    await pending(runtime)
+    assert waiting(runtime) == ["a.md"]
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)

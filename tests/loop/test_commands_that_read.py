@@ -2,55 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-
 import pytest
+from loop_runs import running, wait_until
+from scenario import finish, turn
 
 from cockpit.store.context import facts
 from cockpit.store.sessions import outbox, proposals
-
-SCENARIO = """
-[[turn]]
-[[turn.call]]
-name = "run"
-arguments = { argv = %s, reason = "look", changes = false }
-[[turn]]
-when = { called = ["run"] }
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "Seen." }
-"""
 
 pytestmark = pytest.mark.slow
 
 
 async def run_command(runtime, script, policy, *argv):
     """Run a session whose model runs ``argv`` and says that it changes nothing."""
-    model = script(SCENARIO % json.dumps(argv))
-    session_id = await runtime.start("fix calc", model=model, policy=policy, interactive=False)
-    running = asyncio.ensure_future(runtime.run(session_id))
+
+    def rest():
+        made = runtime.store.read_now(lambda c: proposals.select_for_session(c, sid))
+        is_resting = work.done() or any(each.status == "pending" for each in made)
+        return made if is_resting else None
 
     def read(connection):
-        made = proposals.select_for_session(connection, session_id)
-        actions = outbox.select_for_session(connection, session_id)
-        fact_ids = [
-            fact_id
-            for (fact_id,) in connection.execute(
-                "SELECT fact_id FROM session_facts WHERE session_id=? AND source_type='exchange'",
-                (session_id,),
-            )
-        ]
-        return made, actions, facts.load_provenances(connection, "exchange", fact_ids)
+        ids = connection.execute(
+            "SELECT fact_id FROM session_facts WHERE session_id=? AND source_type='exchange'",
+            (sid,),
+        ).fetchall()
+        exchanges = facts.load_provenances(connection, "exchange", [each for (each,) in ids])
+        return outbox.select_for_session(connection, sid), exchanges
 
-    while True:
-        made, actions, exchanges = await runtime.store.read(read)
-        if running.done() or any(each.status == "pending" for each in made):
-            break
-        await asyncio.sleep(0.02)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    return made, actions, exchanges
+    ran = turn("run", argv=argv, reason="look", changes=False)
+    model = script(ran + finish('called = ["run"]'))
+    async with running(runtime, model, policy=policy, interactive=False) as (sid, work):
+        made = await wait_until(runtime, rest)
+        return made, *await runtime.store.read(read)
 
 
 async def test_reads_passes_it_and_its_output_is_a_masked_read(opened, script, project):

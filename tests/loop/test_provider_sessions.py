@@ -208,8 +208,8 @@ def test_a_provider_in_trouble_is_waited_for_told_and_answered(provided):
 def test_a_provider_that_counts_more_gets_smaller_prompts(project, tmp_path):
     """The same session twice: where the provider counts more than cockpit, the next packet holds less."""
     (project / "notes").mkdir()
-    for number in range(40):
-        words = "".join(f"Line {line} of note {number}: turn left.\n" for line in range(12))
+    for number in range(20):
+        words = "".join(f"Line {line} of note {number}: turn left.\n" for line in range(24))
         (project / "notes" / f"n{number:02}.md").write_text(words)
     scope = {"purpose": "look", "question": "where to?", "scope": ["file:notes/*.md"]}
     asks = {"purpose": "look", "question": "more?", "scope": ["file:calc.py"]}

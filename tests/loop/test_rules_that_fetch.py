@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from copied_repository import copy_repository
 from loop_calc import git
+from loop_runs import pending, run_to_end, running
+from scenario import ask, finish, turn
 
 from cockpit.access.principals import PERSON
-from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
-from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.loop.runtime_settings import Limits, ProfileChangeLimits, RuntimeSettings
+from cockpit.loop.runtime import Runtime
+from cockpit.loop.runtime_settings import ProfileChangeLimits
 from cockpit.orient.profile_changes.parse_change import parse_change
 from cockpit.orient.verify_packet import recompile_packet
 from cockpit.store.context import observation_jobs, packets, profile_changes, profiles
 from cockpit.store.journal import verify_chain
-from cockpit.store.sessions import proposals, waves
+from cockpit.store.sessions import waves
 
 pytestmark = pytest.mark.slow
 
-TURN = "[[turn]]\nwhen = { wave = %d }\ntext = 'Step.'\n[[turn.call]]\n%s\n"
-WAIT = "name = 'request_context'\narguments = { purpose = 'wait', question = '?', scope = [] }"
-"""A refused request: the wave passes and reads nothing."""
-FINISH = "name = 'finish'\narguments = { status = 'done', summary = 'seen' }"
+LOOKS = ask(when="wave = 1") + ask(when="wave = 2")
+"""Requests that are refused: the waves pass and read nothing."""
+END = finish("wave_from = 3")
 
 
 @pytest.fixture
@@ -45,20 +43,6 @@ def _make_roads(root: Path) -> None:
     git(root, "init", "-q", "-b", "main")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "Roads")
-
-
-def script(tmp_path: Path, *calls: str) -> str:
-    path = tmp_path / "story.toml"
-    turns = [TURN % (wave, call) for wave, call in enumerate([*calls, FINISH], start=1)]
-    path.write_text("".join(turns))
-    return f"script:{path}"
-
-
-@asynccontextmanager
-async def runtime_on(project: Path, **fields: Any) -> Any:
-    settings = RuntimeSettings(user_dir=project.parent / "user", limits=Limits(), **fields)
-    async with open_runtime(locate_project(project), settings) as runtime:
-        yield runtime
 
 
 async def change_rules(runtime: Runtime, *rules: dict[str, Any]) -> None:
@@ -85,10 +69,9 @@ async def change_rules(runtime: Runtime, *rules: dict[str, Any]) -> None:
 
 
 async def run(runtime: Runtime, model: str, policy: str = "all") -> str:
-    session_id = await runtime.start("implement it", model=model, policy=policy, interactive=False)
-    session = await asyncio.wait_for(runtime.run(session_id), 60)
+    session = await run_to_end(runtime, model, "implement it", policy)
     assert session.result.get("status") == "done", session
-    return session_id
+    return session.session_id
 
 
 def jobs_by_wave(runtime: Runtime, session_id: str) -> list[list[tuple[str, str]]]:
@@ -124,85 +107,76 @@ def refs_in_packet(runtime: Runtime, session_id: str, ordinal: int) -> set[str]:
     return runtime.store.read_now(read)
 
 
-async def test_an_enabled_rule_reads_its_items_once_within_its_quota(project, tmp_path):
-    model = script(tmp_path, WAIT, WAIT)
-    async with runtime_on(project) as runtime:
-        await change_rules(
-            runtime,
-            {"rule_id": "search", "fetch": ["search:TODO"]},
-            {"rule_id": "guide", "source_type": "file", "fetch": ["file:guide/*.md"], "quota": 2},
-        )
-        session_id = await run(runtime, model, policy="ask")
-        first, *later = jobs_by_wave(runtime, session_id)
-        assert sorted(first) == [
-            ("file:guide/g0.md", "done"),
-            ("file:guide/g1.md", "done"),
-            ("file:guide/g2.md", "refused"),
-            ("search:TODO", "done"),
-        ]
-        assert later == [[], []], "nothing changed, so nothing is read again"
-        assert {"file:guide/g0.md", "search:TODO"} <= refs_in_packet(runtime, session_id, 1)
-        requests = requests_by_rules(runtime)
-        assert [(r["rule"], r["auto"], r["actor"]) for r in requests] == [
-            ("guide", True, "policy:rule/guide"),
-            ("search", True, "policy:rule/search"),
-        ]
-        for wave in runtime.store.read_now(lambda c: waves.select_for_session(c, session_id)):
-            verified = runtime.store.read_now(
-                lambda c, wave=wave: recompile_packet(c, wave.wave_id)
-            )
-            assert verified.ok, verified.words
-        assert (await runtime.store.read(verify_chain.verify)).ok
-
-
-async def test_after_an_action_a_rule_reads_what_is_new_and_finds_what_changed(project, tmp_path):
-    write = (
-        "name = 'write_file'\narguments = { path = 'guide/h.md',"
-        " content = 'Guide h. TODO: signs\\n' }"
+async def test_an_enabled_rule_reads_its_items_once_within_its_quota(runtime, script):
+    await change_rules(
+        runtime,
+        {"rule_id": "search", "fetch": ["search:TODO"]},
+        {"rule_id": "guide", "source_type": "file", "fetch": ["file:guide/*.md"], "quota": 2},
     )
-    async with runtime_on(project) as runtime:
-        await change_rules(
-            runtime,
-            {"rule_id": "search", "fetch": ["search:TODO"]},
-            {"rule_id": "file", "source_type": "file", "fetch": ["file:guide/*.md"]},
-        )
-        session_id = await run(runtime, script(tmp_path, write, WAIT))
-        first, second, third = jobs_by_wave(runtime, session_id)
-        assert len(first) == 6
-        assert sorted(second) == [("file:guide/h.md", "done"), ("search:TODO", "done")]
-        assert third == []
-        query = (
-            "SELECT f.normalized_json FROM session_facts AS s JOIN observed_facts AS f USING(fact_id)"
-            " WHERE s.session_id=? AND s.source_type='search' AND s.superseded_at IS NULL"
-        )
-        ((text,),) = runtime.store.read_now(lambda c: c.execute(query, (session_id,)).fetchall())
-        assert "signs" in text
-        assert "brake earlier" in text
+    session_id = await run(runtime, script(LOOKS + END), policy="ask")
+    first, *later = jobs_by_wave(runtime, session_id)
+    assert sorted(first) == [
+        ("file:guide/g0.md", "done"),
+        ("file:guide/g1.md", "done"),
+        ("file:guide/g2.md", "refused"),
+        ("search:TODO", "done"),
+    ]
+    assert later == [[], []], "nothing changed, so nothing is read again"
+    assert {"file:guide/g0.md", "search:TODO"} <= refs_in_packet(runtime, session_id, 1)
+    requests = requests_by_rules(runtime)
+    assert [(r["rule"], r["auto"], r["actor"]) for r in requests] == [
+        ("guide", True, "policy:rule/guide"),
+        ("search", True, "policy:rule/search"),
+    ]
+    for wave in runtime.store.read_now(lambda c: waves.select_for_session(c, session_id)):
+        verified = runtime.store.read_now(lambda c, wave=wave: recompile_packet(c, wave.wave_id))
+        assert verified.ok, verified.words
+    assert (await runtime.store.read(verify_chain.verify)).ok
 
 
-PROPOSE = """name = 'propose_profile_change'
-arguments = { base_profile_version = 1, effective_waves = 5, reason = 'watch the guide', rules = [%s] }"""
-FETCH = "{ rule_id = 'guide', source_type = 'file', fetch = ['file:guide/g1.md'] }"
+async def test_after_an_action_a_rule_reads_what_is_new_and_finds_what_changed(runtime, script):
+    write = {"path": "guide/h.md", "content": "Guide h. TODO: signs\n"}
+    model = script(LOOKS + turn("write_file", "wave = 1", **write) + END)
+    await change_rules(
+        runtime,
+        {"rule_id": "search", "fetch": ["search:TODO"]},
+        {"rule_id": "file", "source_type": "file", "fetch": ["file:guide/*.md"]},
+    )
+    session_id = await run(runtime, model)
+    first, second, third = jobs_by_wave(runtime, session_id)
+    assert len(first) == 6
+    assert sorted(second) == [("file:guide/h.md", "done"), ("search:TODO", "done")]
+    assert third == []
+    query = (
+        "SELECT f.normalized_json FROM session_facts AS s JOIN observed_facts AS f USING(fact_id)"
+        " WHERE s.session_id=? AND s.source_type='search' AND s.superseded_at IS NULL"
+    )
+    ((text,),) = runtime.store.read_now(lambda c: c.execute(query, (session_id,)).fetchall())
+    assert "signs" in text
+    assert "brake earlier" in text
 
 
-async def test_an_agents_rule_that_fetches_waits_for_the_user_under_every_policy(project, tmp_path):
-    model = script(tmp_path, PROPOSE % FETCH, WAIT)
-    async with runtime_on(project, adaptation=ProfileChangeLimits(auto="weights")) as runtime:
-        session_id = await runtime.start("implement it", model=model, policy="all")
-        running = asyncio.create_task(runtime.run(session_id))
+CHANGE = {
+    "base_profile_version": 1,
+    "effective_waves": 5,
+    "reason": "watch the guide",
+    "rules": [{"rule_id": "guide", "source_type": "file", "fetch": ["file:guide/g1.md"]}],
+}
 
-        def waiting() -> Any:
-            return runtime.store.read_now(proposals.select_pending) or (
-                True if running.done() else None
-            )
 
-        (shown,) = await runtime.engine.change_waiter.wait_for(waiting)
+async def test_an_agents_rule_that_fetches_waits_for_the_user_under_every_policy(opened, script):
+    model = script(LOOKS + turn("propose_profile_change", "wave = 1", **CHANGE) + END)
+    async with (
+        opened(adaptation=ProfileChangeLimits(auto="weights")) as runtime,
+        running(runtime, model, "implement it", policy="all") as (session_id, work),
+    ):
+        shown = await pending(runtime)
         assert ["guide reads without asking", "file:guide/g1.md (at most 32 jobs a wave)"] in list(
             map(list, shown.body["fields"])
         )
         assert jobs_by_wave(runtime, session_id) == [[]]
         await runtime.approve(shown.proposal_id, shown_digest=shown.shown_digest)
-        assert (await running).result["status"] == "done"
+        assert (await work).result["status"] == "done"
         assert jobs_by_wave(runtime, session_id) == [[], [("file:guide/g1.md", "done")], []]
         (change,) = await runtime.store.read(profile_changes.select_changes)
         assert change.approved_by == "main"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 
 import pytest
 from loop_calc import CALC, git
-from loop_runs import pending, running, wait_until
+from loop_runs import pending, run_to_end, running, wait_until
 from scenario import ask, finish, turn
 
 from cockpit.core.errors import AlreadyDecided, Stale
@@ -19,30 +18,29 @@ from cockpit.store.sessions import context_requests, outbox, proposals, sessions
 pytestmark = pytest.mark.slow
 
 
-async def test_policy_all_carries_a_change_to_its_commit(opened, fix, project):
-    async with opened() as runtime:
-        sid = await runtime.start("fix add", model=fix, policy="all", interactive=False)
-        ended = await runtime.run(sid)
-        assert (ended.status, ended.result["status"]) == ("completed", "done")
-        assert (project / "calc.py").read_text() == CALC.replace("-", "+")
-        assert git(project, "log", "--format=%s").splitlines() == ["Add adds", "Add calc"]
-        assert git(project, "status", "--short") == ""
-        actions = await runtime.store.read(lambda c: outbox.select_for_session(c, sid))
-        assert [a.phase for a in actions] == ["confirmed"] * 3
-        found = await runtime.store.read(lambda c: proposals.select_for_session(c, sid))
-        assert [(p.kind, p.status, p.decided_by) for p in found] == [
-            ("context", "approved", "policy:all"),
-            ("action", "approved", "policy:all"),
-            ("action", "approved", "policy:all"),
-            ("action", "approved", "policy:all"),
-        ]
-        done = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
-        assert [w.phase for w in done] == ["completed"] * 3
-        assert (await runtime.store.read(verify_chain.verify)).ok
+async def test_policy_all_carries_a_change_to_its_commit(runtime, fix, project):
+    sid = await runtime.start("fix add", model=fix, policy="all", interactive=False)
+    ended = await runtime.run(sid)
+    assert (ended.status, ended.result["status"]) == ("completed", "done")
+    assert (project / "calc.py").read_text() == CALC.replace("-", "+")
+    assert git(project, "log", "--format=%s").splitlines() == ["Add adds", "Add calc"]
+    assert git(project, "status", "--short") == ""
+    actions = await runtime.store.read(lambda c: outbox.select_for_session(c, sid))
+    assert [a.phase for a in actions] == ["confirmed"] * 3
+    found = await runtime.store.read(lambda c: proposals.select_for_session(c, sid))
+    assert [(p.kind, p.status, p.decided_by) for p in found] == [
+        ("context", "approved", "policy:all"),
+        ("action", "approved", "policy:all"),
+        ("action", "approved", "policy:all"),
+        ("action", "approved", "policy:all"),
+    ]
+    done = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
+    assert [w.phase for w in done] == ["completed"] * 3
+    assert (await runtime.store.read(verify_chain.verify)).ok
 
 
-async def test_nothing_is_read_before_the_person_approves_and_only_what_is_kept(opened, fix):
-    async with opened() as runtime, running(runtime, fix, policy="ask") as (_sid, run):
+async def test_nothing_is_read_before_the_person_approves_and_only_what_is_kept(runtime, fix):
+    async with running(runtime, fix, policy="ask") as (sid, run):
         asked = await pending(runtime)
         assert asked.kind == "context"
         refs = "SELECT source_ref FROM session_facts WHERE source_type='file'"
@@ -53,17 +51,19 @@ async def test_nothing_is_read_before_the_person_approves_and_only_what_is_kept(
         edit = await pending(runtime)
         assert await runtime.store.read(lambda c: c.execute(refs).fetchall()) == [("file:calc.py",)]
         assert edit.body["diffs"][0]["after"] == CALC.replace("-", "+")
+        with pytest.raises(Stale, match="runs session"):
+            await runtime.run(sid)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
 
 
-async def test_a_discussion_reaches_the_agent_and_the_next_proposal_answers_it(opened, script):
+async def test_a_discussion_reaches_the_agent_and_the_next_proposal_answers_it(runtime, script):
     model = script(
         ask("file:calc.py", "file:test_calc.py")
         + ask("file:calc.py", when='contains = ["only the module"]', text="Only the module, then.")
     )
-    async with opened() as runtime, running(runtime, model, policy="ask") as (sid, _run):
+    async with running(runtime, model, policy="ask") as (sid, _run):
         first = await pending(runtime)
         await runtime.discuss(first.proposal_id, shown_digest=first.shown_digest)
 
@@ -83,9 +83,9 @@ async def test_a_discussion_reaches_the_agent_and_the_next_proposal_answers_it(o
 
 
 async def test_a_rejected_action_changes_nothing_and_stops_the_rest_of_the_plan(
-    opened, fix, project
+    runtime, fix, project
 ):
-    async with opened() as runtime, running(runtime, fix, policy="reads") as (sid, _run):
+    async with running(runtime, fix, policy="reads") as (sid, _run):
         edit = await pending(runtime)
         await runtime.reject(edit.proposal_id, shown_digest=edit.shown_digest, reason="not today")
         again = await pending(runtime)
@@ -95,8 +95,8 @@ async def test_a_rejected_action_changes_nothing_and_stops_the_rest_of_the_plan(
         assert [a.phase for a in actions[:3]] == ["failed_terminal"] * 3
 
 
-async def test_an_edit_by_the_person_is_shown_again_before_it_runs(opened, fix, project):
-    async with opened() as runtime, running(runtime, fix, policy="reads") as (_sid, _run):
+async def test_an_edit_by_the_person_is_shown_again_before_it_runs(runtime, fix, project):
+    async with running(runtime, fix, policy="reads") as (_sid, _run):
         first = await pending(runtime)
         text, suffix = await runtime.editable(first.proposal_id)
         assert (text, suffix) == ("a + b", ".py")
@@ -113,125 +113,72 @@ async def test_an_edit_by_the_person_is_shown_again_before_it_runs(opened, fix, 
         assert (project / "calc.py").read_text() == CALC.replace("a - b", "b + a")
 
 
-async def test_a_deadline_ends_the_wait_and_the_session_goes_on_later(opened, fix):
+async def test_without_the_screen_a_deadline_ends_the_wait_and_the_session_goes_on_later(
+    opened, fix
+):
     async with opened(Limits(deadline_s=0.2)) as runtime:
-        sid = await runtime.start("fix add", model=fix, policy="ask", interactive=False)
-        rested = await runtime.run(sid)
+        sid = await runtime.start("fix add", model=fix, policy="ask")
+        run = asyncio.create_task(runtime.run(sid, interactive=True))
+        assert (await pending(runtime)).expires_at is None
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        rested = await runtime.run(sid, interactive=False)
         assert (rested.status, rested.result["status"]) == ("waiting", "expired")
-        (asked,) = await runtime.store.read(lambda c: proposals.select_for_session(c, sid))
+        assert not rested.interactive
+        *_, asked = await runtime.store.read(lambda c: proposals.select_for_session(c, sid))
         assert (asked.status, asked.decided_by) == ("expired", "deadline")
         await runtime.change(sid, policy="all")
         ended = await runtime.run(sid)
         assert ended.status == "completed"
 
 
-async def test_a_wave_limit_ends_the_session_and_a_higher_one_goes_on(opened, fix):
-    async with opened() as runtime:
-        sid = await runtime.start(
-            "fix add", model=fix, policy="all", interactive=False, limits=Limits(max_waves=1)
-        )
-        assert (await runtime.run(sid)).result["status"] == "limit"
-        await runtime.change(sid, limits=Limits(max_waves=9))
-        assert (await runtime.run(sid)).result["status"] == "done"
+async def test_a_wave_limit_ends_the_session_and_a_higher_one_goes_on(runtime, fix):
+    sid = await runtime.start(
+        "fix add", model=fix, policy="all", interactive=False, limits=Limits(max_waves=1)
+    )
+    assert (await runtime.run(sid)).result["status"] == "limit"
+    await runtime.change(sid, limits=Limits(max_waves=9))
+    assert (await runtime.run(sid)).result["status"] == "done"
 
 
-async def test_two_runners_of_one_session_are_one_too_many(opened, fix):
-    async with opened() as runtime, running(runtime, fix, policy="ask") as (sid, _run):
-        await pending(runtime)
-        with pytest.raises(Stale, match="runs session"):
-            await runtime.run(sid)
+async def test_a_message_before_the_first_wave_belongs_to_it(runtime, script):
+    sid = await runtime.start("look around", model=script('[[turn]]\ntext = "I see."\n'))
+    await runtime.say(sid, "and mind the step")
+    await runtime.run(sid)
+    (wave,) = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
+    prompt, _ = await runtime.rendered_prompt(wave.wave_id)
+    text = "\n".join(message.text for message in prompt.messages)
+    assert text.index("look around") < text.index("and mind the step")
 
 
-async def test_the_same_story_in_another_directory_has_the_same_packets(
-    opened, fix, project, tmp_path
-):
-    from cockpit.core.project_paths import locate_project
-    from cockpit.loop.runtime import open_runtime
-    from cockpit.loop.runtime_settings import RuntimeSettings
-    from cockpit.store.context import packets
-
-    elsewhere = tmp_path / "deep" / "er"
-    elsewhere.parent.mkdir()
-    shutil.copytree(project, elsewhere)
-    seen = []
-    settings = RuntimeSettings(user_dir=tmp_path / "user")
-    for root in (project, elsewhere):
-        async with open_runtime(locate_project(root), settings) as runtime:
-            sid = await runtime.start("fix add", model=fix, policy="reads")
-            run = asyncio.create_task(runtime.run(sid))
-            await pending(runtime)
-            found = await runtime.store.read(lambda c, sid=sid: packets.select_for_session(c, sid))
-            seen.append([packet.digest for packet in found])
-            run.cancel()
-            await asyncio.gather(run, return_exceptions=True)
-    assert len(seen[0]) == 2
-    assert seen[0] == seen[1]
-
-
-async def test_a_session_of_the_screen_that_goes_on_without_one_gets_deadlines(opened, fix):
-    async with opened(Limits(deadline_s=0.2)) as runtime:
-        sid = await runtime.start("fix add", model=fix, policy="ask")
-        run = asyncio.create_task(runtime.run(sid, interactive=True))
-        asked = await pending(runtime)
-        assert asked.expires_at is None
-        run.cancel()
-        await asyncio.gather(run, return_exceptions=True)
-        rested = await runtime.run(sid, interactive=False)
-        assert (rested.status, rested.result["status"], rested.interactive) == (
-            "waiting",
-            "expired",
-            False,
-        )
-
-
-async def test_a_message_before_the_first_wave_belongs_to_it(opened, script):
-    async with opened() as runtime:
-        sid = await runtime.start("look around", model=script('[[turn]]\ntext = "I see."\n'))
-        await runtime.say(sid, "and mind the step")
-        await runtime.run(sid)
-        (wave,) = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
-        prompt, _ = await runtime.rendered_prompt(wave.wave_id)
-        text = "\n".join(message.text for message in prompt.messages)
-        assert text.index("look around") < text.index("and mind the step")
-
-
-@pytest.mark.parametrize("turns", (1, 3, 6))
-async def test_an_early_interrupt_stops_the_session(opened, script, turns):
-    async with opened() as runtime:
+async def test_an_early_interrupt_stops_the_session(runtime, script):
+    for turns in (1, 3, 6):
         sid = await runtime.start("fix it", model=script(finish()), interactive=False)
         run = asyncio.create_task(runtime.run(sid))
         for _ in range(turns):
             await asyncio.sleep(0)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
-        session = await runtime.store.read(lambda c: sessions.load(c, sid))
+        session = await runtime.store.read(lambda c, s=sid: sessions.load(c, s))
         assert session.status in ("stopped", "completed")
         assert session.lease_owner is None
 
 
-def reads(command):
-    return turn("run", command=command, reason="see what add does") + finish('called = ["run"]')
-
-
-async def finished(runtime, model, policy):
-    session_id = await runtime.start("fix calc", model=model, policy=policy, interactive=False)
-    return session_id, await asyncio.wait_for(runtime.run(session_id), 60)
-
-
-def exchange(connection, session_id):
-    """Return the result of the command, as the model reads it."""
-    (fact_id,) = connection.execute(
-        "SELECT fact_id FROM session_facts WHERE session_id=? AND source_type='exchange'",
-        (session_id,),
-    ).fetchone()
-    return facts.load_texts(connection, [fact_id])[fact_id].full
+def exchanges(connection, session_id):
+    """Return the results of the commands, as the model reads them."""
+    query = "SELECT fact_id FROM session_facts WHERE session_id=? AND source_type='exchange'"
+    ids = [name for (name,) in connection.execute(f"{query} ORDER BY ordinal", (session_id,))]
+    texts = facts.load_texts(connection, ids)
+    return [texts[name].full for name in ids]
 
 
 async def test_a_command_that_reads_waits_on_the_panel_of_context(opened, script, project):
     (project / "calc.py").write_text("KEY = 'ghp_" + "a1B2" * 9 + "'\n\n\ndef add(a, b): ...\n")
     async with opened(frame=False) as runtime:
-        model = script(reads("cat calc.py"))
-        session_id, ended = await finished(runtime, model, "reads")
+        looks = turn("run", command="cat calc.py", reason="see what add does")
+        model = script(looks + finish('called = ["run"]'))
+        ended = await run_to_end(runtime, model, policy="reads")
+        session_id = ended.session_id
         assert ended.result["status"] == "done"
 
         def stored(connection):
@@ -243,7 +190,7 @@ async def test_a_command_that_reads_waits_on_the_panel_of_context(opened, script
             ).fetchall()
             text = facts.load_texts(connection, [fact_id])[fact_id].full
             actions = outbox.select_for_session(connection, session_id)
-            return proposal, request, text, actions, exchange(connection, session_id)
+            return proposal, request, text, actions, *exchanges(connection, session_id)
 
         proposal, request, text, actions, result = await runtime.store.read(stored)
         assert (proposal.kind, proposal.decided_by) == ("context", "policy:reads")
@@ -254,13 +201,12 @@ async def test_a_command_that_reads_waits_on_the_panel_of_context(opened, script
         assert "so instead you asked for file:calc.py" in result
 
 
-async def test_a_command_that_cannot_be_a_request_says_why(opened, script):
-    reasons = {
-        "head /etc/hosts": "it is absolute; name it from the project's root",
-        "git show HEAD:calc.py": "Ask for file:calc.py, or for diff:HEAD in calc.py",
-    }
-    for command, reason in reasons.items():
-        async with opened() as runtime:
-            session_id, ended = await finished(runtime, script(reads(command)), "all")
-            assert reason in await runtime.store.read(lambda c, s=session_id: exchange(c, s))
-            assert ended.status == "completed"
+async def test_a_command_that_cannot_be_a_request_says_why(runtime, script):
+    looks = turn("run", "wave = 1", command="head /etc/hosts", reason="look") + turn(
+        "run", "wave = 2", command="git show HEAD:calc.py", reason="look"
+    )
+    ended = await run_to_end(runtime, script(looks + finish("wave = 3")))
+    assert ended.status == "completed"
+    first, second = await runtime.store.read(lambda c: exchanges(c, ended.session_id))
+    assert "it is absolute; name it from the project's root" in first
+    assert "Ask for file:calc.py, or for diff:HEAD in calc.py" in second

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import cockpit
-from cockpit.loop.views.event_text import event_line
 from cockpit.loop.views.state_signs import state_signs
-from cockpit.store.journal.details.sessions import SessionCompleted
 
 ROOT = Path(cockpit.__file__).parent
 
@@ -25,13 +23,6 @@ def test_a_state_has_one_sign_and_one_colour_wherever_it_stands():
             by_look.setdefault(look.sign, set()).add(look.tone)
     assert by_look["■"] == {"bad"}
     assert by_look["✔"] == {"good"}
-
-
-def test_the_end_of_a_session_has_the_sign_of_its_state():
-    for status, sign in (("done", "✔"), ("blocked", "■"), ("limit", "!"), ("needs_answer", "?")):
-        line = event_line(SessionCompleted(status=status, summary="why"))
-        assert line is not None
-        assert line.sign == sign
 
 
 def test_the_documentation_has_the_table():

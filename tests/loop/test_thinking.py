@@ -108,8 +108,7 @@ def test_thinking_goes_back_as_it_came_across_waves_and_after_a_restart(provided
     assert [each["text"] for each in thought] == ["" if redacted else first, second]
     assert all(each["kept"] for each in thought)
     provided.project.run("journal", "verify")
-    for wave in (1, 2, 3):
-        provided.project.run("packet", "verify", "--wave", str(wave))
+    provided.project.run("packet", "verify")
     shown = provided.project.run("packet", "show", "--prompt")
     assert "not byte for byte" not in shown.stderr
     assert f"── thinking\n{'(encrypted by the provider)' if redacted else first}" in shown.stdout

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from copied_repository import copy_repository
-from observe_world import Project, install_gh
+from loop.intake.gh_standin import GhStandIn
+from observe_world import Project
 
 
 @pytest.fixture(autouse=True)
@@ -28,11 +29,11 @@ def _make_app(root: Path) -> None:
 
 
 @pytest.fixture
-def github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stand-in for gh; answers are read from the file at the returned path."""
-    answers = install_gh(tmp_path / "bin")
-    monkeypatch.setenv("PATH", f"{answers.parent}{os.pathsep}{os.environ['PATH']}")
-    return answers
+def github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GhStandIn:
+    """A stand-in for gh, which knows no answer yet."""
+    standin = GhStandIn(tmp_path / "bin", {})
+    monkeypatch.setenv("PATH", str(standin.directory), prepend=os.pathsep)
+    return standin
 
 
 APP_ONE = '''"""Loads things."""

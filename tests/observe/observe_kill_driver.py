@@ -13,9 +13,14 @@ from pathlib import Path
 
 from observe_loop import counted, runtime_on
 
+from cockpit.loop.runtime_settings import ObserveLimits
+
+FEW = ObserveLimits(max_concurrent=4)
+"""So few jobs at once that some are still to run when the first batch is written."""
+
 
 async def main(root: Path, model: str) -> None:
-    async with runtime_on(root) as runtime:
+    async with runtime_on(root, observe=FEW) as runtime:
 
         def die_in_the_middle() -> None:
             found = counted(runtime.store.path)

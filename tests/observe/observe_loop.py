@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+from loop import scenario as turns
+
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import ObserveLimits, RuntimeSettings
@@ -30,15 +32,9 @@ LONG = "".join(
 def ask(scope: Sequence[str], *, wave: int, finish: bool = False) -> str:
     """One turn of a scenario: in that wave, ask for ``scope``, or finish."""
     if finish:
-        return (
-            f"[[turn]]\nwhen = {{ wave = {wave} }}\ntext = 'Seen.'\n[[turn.call]]\n"
-            "name = 'finish'\narguments = { status = 'done', summary = 'seen' }\n"
-        )
-    return (
-        f"[[turn]]\nwhen = {{ wave = {wave} }}\ntext = 'I look.'\n[[turn.call]]\n"
-        "name = 'request_context'\narguments = { purpose = 'look', question = 'what is there?', "
-        f"scope = {json.dumps(list(scope))} }}\n"
-    )
+        return turns.finish(f"wave = {wave}", summary="seen")
+    words = {"purpose": "look", "question": "what is there?"}
+    return turns.ask(*scope, when=f"wave = {wave}", text="I look.", **words)
 
 
 def scenario(folder: Path, *scopes: Sequence[str]) -> str:

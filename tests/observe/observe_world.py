@@ -1,10 +1,9 @@
-"""Real git repositories and a stand-in for the gh program."""
+"""Real git repositories."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 ENV = {
@@ -18,23 +17,6 @@ ENV = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,
 }
-
-GH = f"""#!{sys.executable} -IS
-import json, pathlib, sys
-answers = json.loads((pathlib.Path(__file__).parent / "answers.json").read_text())
-words = [w for w in sys.argv[1:]]
-with open(pathlib.Path(__file__).parent / "calls", "a") as calls:
-    calls.write(json.dumps(words) + "\\n")
-for answer in answers:
-    if words[: len(answer["words"])] == answer["words"] and all(
-        w not in " ".join(words) for w in answer.get("without", [])
-    ):
-        sys.stdout.write(answer.get("stdout", ""))
-        sys.stderr.write(answer.get("stderr", ""))
-        sys.exit(answer.get("code", 0))
-sys.stderr.write("unexpected: " + " ".join(words))
-sys.exit(99)
-"""
 
 
 class Project:
@@ -73,14 +55,3 @@ class Project:
     @property
     def head(self) -> str:
         return self.git("rev-parse", "HEAD").strip()
-
-
-def install_gh(folder: Path) -> Path:
-    """Put the stand-in into ``folder``; returns the path of its answers."""
-    folder.mkdir(parents=True)
-    program = folder / "gh"
-    program.write_text(GH)
-    program.chmod(0o755)
-    answers = folder / "answers.json"
-    answers.write_text("[]")
-    return answers

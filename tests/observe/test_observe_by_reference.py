@@ -67,9 +67,7 @@ async def test_neither_a_diff_nor_a_search_shows_it(project: Project) -> None:
     assert "canary" not in repr(found) and ".env:1:" in found.full.text
 
 
-async def test_a_very_large_file_is_its_outline_and_its_lines_can_be_asked_for(
-    project: Project,
-) -> None:
+async def test_a_very_large_file_is_its_outline_and_its_lines_can_be_asked_for(project):
     body = "".join(f"def f{n}():\n    return {n}  # {'x' * 60}\n" for n in range(5_000))
     project.write("big.py", body)
     assert len(body) > LARGE_BYTES

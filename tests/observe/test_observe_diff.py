@@ -41,9 +41,7 @@ async def test_a_file_is_a_fact_with_its_hunks(project: Project) -> None:
     assert again == fact
 
 
-async def test_branches_are_compared_where_they_part_and_commits_as_they_are(
-    project: Project,
-) -> None:
+async def test_branches_are_compared_where_they_part_and_commits_as_they_are(project):
     project.git("checkout", "-q", "-b", "feature", "HEAD~1")
     project.write("feature.py", "x = 1\n").commit("feature")
     for spelled in ("main..feature", "main...feature", "main.."):

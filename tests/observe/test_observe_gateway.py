@@ -32,15 +32,6 @@ def gateway(project: Project, rev: str | None = None, caps: Caps | None = None) 
     return ContextGateway.of(root=project.root, rev=rev, limits=caps)
 
 
-async def test_previews_come_first_and_in_order(project: Project) -> None:
-    asked = request(*SCOPE, "file:nowhere.py", "file:/etc/passwd", "diff:HEAD..gone")
-    previews = await gateway(project).preview(asked)
-    assert [preview.item for preview in previews] == list(asked.scope)
-    assert all(p.tokens > 0 and not p.refused and p.note for p in previews[:7])
-    assert [bool(p.refused) for p in previews[7:]] == [True, True, True]
-    assert {p.band for p in previews} == {"situational", "exploration"}
-
-
 async def test_fetching_gives_facts_and_an_outcome_for_each_item(project: Project) -> None:
     asked = request(*SCOPE, "file:nowhere.py")
     fetched = await gateway(project).fetch(asked)
@@ -54,15 +45,6 @@ async def test_fetching_gives_facts_and_an_outcome_for_each_item(project: Projec
         assert len(fact.provenance["sha256"]) == 64
         json.dumps(dict(fact.provenance), allow_nan=False)
         fact.full.text.encode()
-
-
-async def test_a_fact_named_twice_comes_once(project: Project) -> None:
-    asked = request(
-        "file:src/use.py", 'file:"src/use.py"', "file:src/use.py:1-6", "tree:src", "tree:src/"
-    )
-    fetched = await gateway(project).fetch(asked)
-    refs = [fact.source_ref for fact in fetched.facts]
-    assert refs == ["file:src/use.py", "file:src/use.py:1-6", "tree:src"]
 
 
 async def test_facts_past_the_cap_are_left_out_and_said_so(project: Project) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from observe_loop import scenario
@@ -51,10 +50,6 @@ ISSUE = {
 }
 
 
-def answer(path: Path, *answers: dict[str, object]) -> None:
-    path.write_text(json.dumps(answers))
-
-
 def ground(project: Project) -> ProjectSnapshot:
     return ProjectSnapshot.at(project.root, repo="acme/api")
 
@@ -63,12 +58,9 @@ async def pr(project: Project, text: str = "pr:24") -> list[Fact]:
     return await PullRequestSource().fetch(parse_item(text), ground(project))
 
 
-async def test_a_pull_request_is_its_words_and_its_files(project: Project, github: Path) -> None:
-    answer(
-        github,
-        {"words": ["pr", "view", "24"], "stdout": json.dumps(PR)},
-        {"words": ["pr", "diff", "24"], "stdout": PATCH},
-    )
+async def test_a_pull_request_is_its_words_and_its_files(project, github) -> None:
+    github.answer("pr view 24 *", json.dumps(PR))
+    github.answer("pr diff 24 *", PATCH)
     described, app, new = await pr(project)
     assert described.source_type == "pr" and described.source_ref == "pr:24"
     assert described.full.text.startswith(
@@ -80,30 +72,28 @@ async def test_a_pull_request_is_its_words_and_its_files(project: Project, githu
     assert app.source_type == "diff" and app.source_ref == "pr:24 in src/app.py"
     assert new.provenance is not None and new.provenance["status"] == "added"
     assert await pr(project, app.source_ref) == [app]
-    calls = [json.loads(line) for line in (github.parent / "calls").read_text().splitlines()]
-    assert calls[0][:3] == ["pr", "view", "24"] and calls[0][-2:] == ["--repo", "acme/api"]
+    first = github.calls()[0]
+    assert first[:3] == ["pr", "view", "24"] and first[-2:] == ["--repo", "acme/api"]
 
 
-async def test_an_issue_comes_with_its_comments(project: Project, github: Path) -> None:
-    answer(github, {"words": ["issue", "view", "7"], "stdout": json.dumps(ISSUE)})
+async def test_an_issue_comes_with_its_comments(project, github) -> None:
+    github.answer("issue view 7 *", json.dumps(ISSUE))
     (fact,) = await IssueSource().fetch(parse_item("issue:7"), ground(project))
     assert fact.full.text == (
         "Issue 7: It breaks\nstate: OPEN, author: bob\n\nWords\n\neve wrote:\nme too"
     )
 
 
-async def test_github_is_asked_only_after_the_approval(
-    project: Project, github: Path, tmp_path: Path
-) -> None:
+async def test_github_is_asked_only_after_the_approval(project, github, tmp_path) -> None:
     project.git("remote", "add", "origin", "https://github.com/acme/api.git")
-    listing = {"words": ["issue", "list"], "stdout": "7 It breaks"}
-    answer(github, {"words": ["issue", "view", "7"], "stdout": json.dumps(ISSUE)}, listing)
-    calls, seen = github.parent / "calls", []
+    github.answer("issue view 7 *", json.dumps(ISSUE))
+    github.answer("issue list*", "7 It breaks")
+    seen = []
 
     def approve(request: ApprovalRequest) -> bool:
         """Note what was shown, and what had been run by then."""
         items = [(each["item"], each["tokens"]) for each in request.body["items"]]
-        seen.append((items, len(calls.read_text().splitlines()) if calls.exists() else 0))
+        seen.append((items, len(github.calls())))
         return True
 
     model = scenario(tmp_path, ["issue:7", "gh:issue list"], ["issue:7"])
@@ -114,15 +104,12 @@ async def test_github_is_asked_only_after_the_approval(
     assert again == [("issue:7", pytest.approx(24, abs=8))], "as large as it was when it was read"
 
 
-async def test_an_old_gh_is_asked_for_less(project: Project, github: Path) -> None:
+async def test_an_old_gh_is_asked_for_less(project, github) -> None:
     old = {key: value for key, value in PR.items() if key != "closingIssuesReferences"}
     unknown = 'Unknown JSON field: "closingIssuesReferences"\nAvailable fields:\n  author'
-    answer(
-        github,
-        {"words": ["pr", "view", "24"], "without": ["closing"], "stdout": json.dumps(old)},
-        {"words": ["pr", "view"], "stderr": unknown, "code": 1},
-        {"words": ["pr", "diff", "24"], "stdout": PATCH},
-    )
+    github.answer("pr view *closing*", err=unknown, code=1)
+    github.answer("pr view 24 *", json.dumps(old))
+    github.answer("pr diff 24 *", PATCH)
     described, *_ = await pr(project)
     assert "Load with a mode" in described.full.text and "closes" not in described.full.text
 
@@ -143,9 +130,9 @@ FAILURES = [
 ]  # fmt: skip
 
 
-async def test_every_failure_is_one_clear_sentence(project: Project, github: Path) -> None:
+async def test_every_failure_is_one_clear_sentence(project, github) -> None:
     for said, code, words in FAILURES:
-        answer(github, {"words": ["pr", "view"], "stderr": said, "code": 1})
+        github.answer("pr view *", err=said, code=1)
         with pytest.raises(GhFailed) as failed:
             await pr(project)
         assert failed.value.code == code
@@ -153,19 +140,14 @@ async def test_every_failure_is_one_clear_sentence(project: Project, github: Pat
         assert words in str(failed.value) and "\n" not in str(failed.value)
 
 
-async def test_a_diff_too_large_gives_nothing_at_all(project: Project, github: Path) -> None:
-    answer(
-        github,
-        {"words": ["pr", "view"], "stdout": json.dumps(PR)},
-        {"words": ["pr", "diff"], "stderr": "HTTP 406: too_large", "code": 1},
-    )
+async def test_a_diff_too_large_gives_nothing_at_all(project, github) -> None:
+    github.answer("pr view *", json.dumps(PR))
+    github.answer("pr diff *", err="HTTP 406: too_large", code=1)
     with pytest.raises(GhFailed, match=r"diff:BASE\.\.\.HEAD"):
         await pr(project)
 
 
-async def test_without_gh_it_says_how_to_get_it(
-    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_without_gh_it_says_how_to_get_it(project, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(GhFailed, match="not installed") as failed:
         await pr(project)

@@ -37,9 +37,7 @@ async def test_a_file_that_is_called_like_a_glob_is_itself(project: Project) -> 
     assert await expanded(project, "file:pages/[i].tsx") == ["file:pages/i.tsx"]
 
 
-async def test_what_git_ignores_and_links_that_lead_out_are_not_meant(
-    project: Project, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+async def test_what_git_ignores_and_links_that_lead_out_are_not_meant(project, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside") / "secret.py"
     outside.write_text("SECRET = 1\n")
     project.write(".gitignore", "hidden.py\n").write("src/hidden.py", "x = 1\n")
@@ -73,9 +71,3 @@ async def test_a_globs_outcome_adds_up_and_names_the_files_that_failed(project: 
     assert (outcome.facts, tree.facts) == (2, 1)
     assert outcome.error == "file:src/raw.py: 'src/raw.py' is binary"
     assert outcome.tokens == sum(f.cost.full for f in fetched.facts if f.source_type == "file")
-
-
-async def test_a_directory_is_refused_with_the_way_to_its_files(project: Project) -> None:
-    asked = parse_request({"purpose": "p", "question": "q", "scope": ["file:src"]})
-    (preview,) = await gateway(project).preview(asked)
-    assert "file:src/** for its files" in preview.refused

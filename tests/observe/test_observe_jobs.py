@@ -95,39 +95,8 @@ def made(name: str, text: str = "", *, key: str = "") -> Fact:
     )  # fmt: skip
 
 
-def test_after_a_crash_only_the_jobs_that_had_not_ended_are_open() -> None:
-    with running() as run:
-        todo = run.plan(4)
-        run.end(
-            JobResult(todo[2], "done", [made("c")], latency_ms=7), JobResult(todo[0], "timed_out")
-        )
-        left = run.store.read_now(lambda c: observation_jobs.select_open(c, run.look.wave_id))
-        assert left == [todo[1], todo[3]]
-        run.end(JobResult(todo[2], "done", [made("c")], latency_ms=900))
-        rows = run.store.read_now(lambda c: observation_jobs.select_for_wave(c, run.look.wave_id))
-        assert (rows[2].status, rows[2].latency_ms, rows[0].status) == ("done", 7, "timed_out")
-
-
-def test_a_fact_seen_again_in_a_later_wave_is_linked_and_not_stored_twice() -> None:
-    with running() as run:
-        run.find([made("a"), made("b")])
-        run.wave()
-        run.find([made("a")], [made("c")])
-        assert run.live() == ["file:a", "file:b", "file:c"]
-        seen = run.store.read_now(
-            lambda c: c.execute(
-                "SELECT source_ref, ordinal, seen_at FROM session_facts ORDER BY ordinal, position"
-            ).fetchall()
-        )
-        assert seen == [("file:a", 1, 2), ("file:b", 1, 0), ("file:c", 2, 0)]
-        stored = run.store.read_now(lambda c: c.execute("SELECT count(*) FROM observed_facts"))
-        assert run.summary()["done"] == 2 and stored is not None
-
-
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
-def test_what_is_granted_again_is_lifted_and_past_the_cap_stays_as_it_was(
-    order: tuple[int, ...],
-) -> None:
+def test_what_is_granted_again_is_lifted_and_past_the_cap_stays_as_it_was(order):
     a, b, c = made("a"), made("b"), made("c")
     with running() as run:
         run.find([a, b, c])
@@ -186,9 +155,7 @@ FOUND = st.lists(st.lists(st.tuples(NAMES, st.sampled_from("xy")), max_size=4), 
 @given(
     st.lists(FOUND, min_size=1, max_size=3), st.integers(1, 8), st.randoms(use_true_random=False)
 )
-def test_neither_order_nor_batches_show(
-    looks: list[list[list[tuple[str, str]]]], most: int, dice: Any
-) -> None:
+def test_neither_order_nor_batches_show(looks, most, dice):
     with running() as straight, running() as shaken:
         for number, found in enumerate(looks):
             if number:

@@ -10,11 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cockpit.observe.job_planner import (
-    REFRESH,
-    Candidate,
-    plan_jobs,
-)
+from cockpit.observe.job_planner import REFRESH, Candidate, plan_jobs
 from cockpit.store.context.observation_jobs import JobRow
 from cockpit.store.context.profile_model import Predicate, Rule, load_shipped
 
@@ -47,25 +43,6 @@ def test_jobs_run_by_the_priority_of_their_rule_and_then_as_they_were_named() ->
     assert [row.position for row in rows] == [1, 2, 3, 4]
     rules = [rule("file", 3_000, prefix="file:a")]
     assert items(plan_jobs(wanted, rules, max_jobs=10))[0] == "file:a.py"
-
-
-def test_one_request_reads_a_thing_once_and_each_request_has_its_own_answer() -> None:
-    wanted = [
-        named("file:a.py", asked="file:*.py"),
-        named("file:b.py", asked="file:*.py"),
-        named("file:a.py"),
-        named("file:a.py"),
-        named("file:a.py", "q-2"),
-        named("file:a.py", REFRESH),
-        named("file:c.py", REFRESH),
-    ]
-    rows = plan_jobs(wanted, [], max_jobs=10)
-    assert sorted((row.job, row.approved_item, row.item) for row in rows) == [
-        ("q-1", "file:*.py", "file:b.py"),
-        ("q-1", "file:a.py", "file:a.py"),
-        ("q-2", "file:a.py", "file:a.py"),
-        (REFRESH, "file:c.py", "file:c.py"),
-    ]
 
 
 CANDIDATES = st.lists(

@@ -91,7 +91,7 @@ async def test_faulty_expressions_get_words(project: Project, regex: str) -> Non
 async def test_an_expression_that_takes_for_ever_is_ended(project: Project) -> None:
     project.write("trap.txt", "a" * 60 + "b\n")
     with pytest.raises(SourceFailed, match="takes too long"):
-        await search_text(r"(a+)+$", ProjectSnapshot.at(project.root), most=10, timeout_s=0.3)
+        await search_text(r"(a+)+$", ProjectSnapshot.at(project.root), most=10, timeout_s=0.1)
 
 
 async def test_links_out_are_never_searched(project: Project, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ is granted again."""
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -18,14 +17,9 @@ import pytest
 from observe_loop import PATIENCE_S, looked, runtime_on, scenario, seen, when
 from observe_world import Project
 
-from cockpit.access.principals import PERSON
 from cockpit.core.project_paths import locate_project
-from cockpit.loop.decisions.decide_proposal import decide_proposal
-from cockpit.loop.decisions.decision_outcome import DecisionOutcome
-from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.phases.run_observation_jobs import BATCH_JOBS
 from cockpit.loop.runtime_settings import ObserveLimits
-from cockpit.store.db.transaction import Tx
 
 pytestmark = pytest.mark.slow
 
@@ -53,9 +47,7 @@ def many(root: Path) -> Project:
     return project
 
 
-async def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(
-    tmp_path: Path,
-) -> None:
+async def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(tmp_path):
     """What had been read is taken away before the session goes on: nothing reads it a second time,
     and the packets are those of a session that nobody killed."""
     model = scenario(tmp_path, ["file:many/*.py", "log:HEAD"])
@@ -67,6 +59,7 @@ async def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(
 
     died = subprocess.run(
         [sys.executable, str(DRIVER), str(killed), model],
+        env={**os.environ, "PYTHONPATH": str(DRIVER.parents[1])},
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -110,11 +103,9 @@ def runs(pid_file: Path) -> bool:
     return True
 
 
-async def test_a_hung_source_delays_only_itself(
-    project: Project, tmp_path: Path, hanging: Path
-) -> None:
+async def test_a_hung_source_delays_only_itself(project, tmp_path, hanging):
     model = scenario(tmp_path, ["pr:1", "file:README.md", "tree:."])
-    limits = ObserveLimits(job_timeout_s=1.0)
+    limits = ObserveLimits(job_timeout_s=4.0)  # the others, among other tests, take less
     async with runtime_on(project.root, observe=limits) as runtime:
         others = when(runtime.store, lambda n: n.get("done") == 2 and n.get("planned") == 1)
         sid = await runtime.start("look into it", model=model, policy="reads", interactive=False)
@@ -155,33 +146,3 @@ async def test_cancelling_in_the_middle_leaves_nothing_behind_and_the_session_go
     async with runtime_on(project.root) as runtime:
         ended = await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
         assert ended.result["status"] == "done"
-
-
-async def test_a_source_that_is_switched_off_is_refused_with_its_reason(
-    project: Project, tmp_path: Path
-) -> None:
-    model = scenario(tmp_path, ["search:load", "file:README.md"])
-    change = {
-        "base_profile_version": 1,
-        "effective_waves": 5,
-        "rules": [{"rule_id": "search", "enabled": False}],
-        "reason": "no searches now",
-    }
-    async with runtime_on(project.root) as runtime:
-        settings = runtime.engine.settings
-        sid = await runtime.start("look into it", model=model, policy="reads", interactive=False)
-
-        def switch_off(tx: Tx) -> DecisionOutcome:
-            propose_profile_change(
-                tx, settings, json.dumps(change), PERSON, profile_id="default", proposal_id="p-1"
-            )
-            return decide_proposal(tx, settings, "p-1", "approved", PERSON)
-
-        assert (await runtime.store.write(switch_off)).status == "approved"
-        await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
-        (_, second) = seen(runtime.store, sid)
-    search = second.job("search:load")
-    assert (search.status, search.reason) == ("refused", "source_disabled")
-    assert second.journal["observation.jobs"]["refused"] == {"source_disabled": 1}
-    assert "search:load" not in second.held and "file:README.md" in second.held
-    assert "switched this source off" in second.told()

@@ -26,9 +26,7 @@ def changed(count: int) -> str:
     return "\n".join(lines)
 
 
-def test_a_text_with_a_few_lines_changed_is_a_near_duplicate_and_with_half_of_them_is_none() -> (
-    None
-):
+def test_a_text_with_a_few_lines_changed_is_a_near_duplicate_and_with_half_of_them_is_none():
     for count, near in ((0, True), (1, True), (4, True), (60, False), (120, False)):
         assert are_near_duplicates(sketch_text(TEXT), sketch_text(changed(count))) is near
     # The same in every process, under every hash seed and version.
@@ -56,9 +54,7 @@ NUMBERS = st.lists(st.integers(-(1 << 63), (1 << 63) - 1).filter(bool), max_size
 @pytest.mark.search
 @settings(max_examples=examples(20), deadline=None)
 @given(NUMBERS, st.data())
-def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
-    numbers: list[int], data: st.DataObject
-) -> None:
+def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(numbers, data):
     new = list(numbers)
     for number in numbers:
         for _ in range(data.draw(st.integers(0, 2))):

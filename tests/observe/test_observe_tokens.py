@@ -19,11 +19,7 @@ from hypothesis import strategies as st
 
 from cockpit.core.token_vocabulary import Vocabulary
 from cockpit.observe.count_tokens import _FOLDER as VOCABULARIES
-from cockpit.observe.count_tokens import (
-    CL100K,
-    O200K,
-    count_again,
-)
+from cockpit.observe.count_tokens import CL100K, O200K, count_again
 
 pytestmark = pytest.mark.slow
 

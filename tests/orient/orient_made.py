@@ -38,11 +38,7 @@ def fact(
 def many(count: int, band: str = "situational", **known: Any) -> list[SessionFact]:
     """``count`` facts, utility falling by 1,000 from 900,000, in places 1 on."""
     return [
-        fact(
-            f"{band}-{i}",
-            band,
-            **{"utility": 900_000 - 1_000 * i, "position": i + 1, **known},
-        )
+        fact(f"{band}-{i}", band, **{"utility": 900_000 - 1_000 * i, "position": i + 1, **known})
         for i in range(count)
     ]
 

@@ -43,11 +43,7 @@ def compiled(history: dict[str, Any], *, backwards: bool = False) -> Any:
         )
     )
     facts = [SessionFact(*fields) for fields in history["facts"]]
-    return compile_packet(
-        facts[::-1] if backwards else facts,
-        profile,
-        history["ordinal"],
-    )
+    return compile_packet(facts[::-1] if backwards else facts, profile, history["ordinal"])
 
 
 @lru_cache

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 from orient_made import fact, many, profile
 
-from cockpit.orient.epochs import AIM_PERCENT, SHARES, Standing, choose_share, compile_wave
+from cockpit.orient.epochs import SHARES, Standing, compile_wave
 from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.store.context.facts import SessionFact
-from cockpit.store.context.packet_epoch import CachePrices, Change, Epoch
+from cockpit.store.context.packet_epoch import Change
 from cockpit.store.context.packets import Packet, packet_from_body
 from cockpit.store.context.profile_model import Profile, load_shipped
 
@@ -59,18 +59,6 @@ def new_facts(count: int) -> list[SessionFact]:
 def entries(packet: Packet) -> list[tuple[str, str, int]]:
     """(fact id, level, wave that appended it) in the order of the prompt."""
     return [(entry.fact_id, entry.level, entry.added) for _, entry in packet.rendered()]
-
-
-def test_a_wave_appends_what_is_new() -> None:
-    old, new = fact("old"), fact("new", ordinal=2)
-    first = compiled([old], 1)
-    second = compiled([old, new], 2, first)
-    assert reason(first) == "first"
-    assert reason(second) == ""
-    assert second.epoch is not None
-    assert second.epoch.first == 1
-    assert second.epoch.previous == first.digest
-    assert entries(second) == [(old.fact_id, "full", 0), (new.fact_id, "full", 2)]
 
 
 def test_what_a_fresh_packet_would_drop_stays() -> None:
@@ -168,22 +156,6 @@ def seen(ordinal: int, count: int) -> list[SessionFact]:
         fact(f"seen-{ordinal}-{i}", ordinal=ordinal, position=i, utility=1_000)
         for i in range(count)
     ]
-
-
-def test_the_share_is_the_smallest_at_a_fair_price() -> None:
-    prices = CachePrices()
-    far = Epoch(9, "budget", 0, "", "", False, paid=1, transcript_paid=10**9)
-    assert choose_share(prices, far, 1_000, 10_000, 500) == SHARES[0]
-    shares = [
-        choose_share(
-            prices,
-            replace(far, paid=paid, transcript_paid=10**8, transcript_before=60_000),
-            *(1_000, 10_000, 500),
-        )
-        for paid in range(AIM_PERCENT * 10**6, AIM_PERCENT * 10**6 + 10**8, 10**6)
-    ]
-    assert shares == sorted(shares)
-    assert shares[-1] == SHARES[-1]
 
 
 def test_another_profile_begins_an_epoch() -> None:

@@ -148,9 +148,7 @@ def test_a_new_shipped_profile_follows_up_an_unchanged_one_only(world: World) ->
     assert world.store.write_now(lambda tx: profiles.ensure_default(tx, 150_000)).version == 3
 
 
-def test_a_rule_that_cannot_be_read_closes_the_profile_and_an_unknown_one_is_not_found(
-    world: World,
-) -> None:
+def test_a_rule_that_cannot_be_read_closes_the_profile_and_an_unknown_one_is_not_found(world):
     for damage in (
         """predicate_json='{"min_utility":"x"}'""", "predicate_json='{'", "predicate_json='[]'",
         "priority_weight=9e999", "novelty_weight=-1",

@@ -124,9 +124,7 @@ def for_cases(number: int, *, pins: int = 20) -> Callable[[Check], Callable[[], 
 
 
 @for_cases(64)
-def test_the_budget_the_floors_and_the_ceilings_hold(
-    facts: list[SessionFact], shape: Profile
-) -> None:
+def test_the_budget_the_floors_and_the_ceilings_hold(facts, shape):
     packet = compile_packet(facts, shape, 4)
     pinned = Counter[str]()
     for fact in facts:
@@ -163,9 +161,7 @@ def test_floors_hold_for_facts_that_exist(facts: list[SessionFact], shape: Profi
 
 
 @for_cases(64)
-def test_nothing_is_out_or_shortened_while_there_is_room(
-    facts: list[SessionFact], shape: Profile
-) -> None:
+def test_nothing_is_out_or_shortened_while_there_is_room(facts, shape):
     packet = compile_packet(facts, shape, 4)
     told = {line.fact_id: line for line in explain_packet(facts, shape, 4)}
     spare = packet.token_budget - sum(
@@ -185,9 +181,7 @@ def test_nothing_is_out_or_shortened_while_there_is_room(
 
 
 @for_cases(62, pins=2)
-def test_pinned_facts_keep_their_level_until_the_budget_is_too_small_for_it(
-    facts: list[SessionFact], shape: Profile
-) -> None:
+def test_pinned_facts_keep_their_level_until_the_budget_is_too_small_for_it(facts, shape):
     pins = [fact for fact in facts if fact.pinned and not fact.superseded]
     fits = sum(pinned_tokens(fact) for fact in pins) <= shape.total_token_budget
     least = sum(min(levels(fact)[-1], pinned_tokens(fact)) for fact in pins)

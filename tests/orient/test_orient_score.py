@@ -22,10 +22,6 @@ def scored(facts: Sequence[SessionFact], *rules: Rule, ordinal: int = 1) -> list
     ]
 
 
-def test_a_source_type_that_no_rule_names_keeps_its_utility() -> None:
-    assert scored([fact("a", utility=123_456)], rule("other", priority_weight=2_000)) == [123_456]
-
-
 def test_priority_and_risk_multiply() -> None:
     weighted = rule("made", priority_weight=1_500, risk_weight=200)
     assert scored([fact("a", utility=100_000)], weighted) == [180_000]
@@ -42,10 +38,6 @@ def test_the_largest_score_stays_within_its_bound() -> None:
 def test_a_fact_halves_with_every_half_life(age: int, score: int | None) -> None:
     aging = rule("made", recency_half_life=4)
     assert scored([fact("a", utility=800_000)], aging, ordinal=1 + age) == [score]
-
-
-def test_without_a_half_life_nothing_ages() -> None:
-    assert scored([fact("a", utility=7)], rule("made"), ordinal=5_000) == [7]
 
 
 def test_older_near_duplicates_fall_and_the_newest_does_not() -> None:
@@ -89,7 +81,3 @@ def test_a_predicate_restricts_its_rule(when: Predicate, fits: bool) -> None:
     narrow = rule("made", rule_id="narrow", predicate=when, priority_weight=2_000)
     assert scored([fact("a")], narrow, ordinal=3) == [1_000_000 if fits else None]
     assert scored([fact("a")], narrow, rule("made"), ordinal=3) == [1_000_000 if fits else 500_000]
-
-
-def test_a_disabled_family_is_not_admitted() -> None:
-    assert scored([fact("a")], rule("made", enabled=False)) == [None]

@@ -20,64 +20,6 @@ def test_the_best_are_kept_and_the_rest_are_dropped_for_budget() -> None:
     assert packet.drops == (("budget", 15),)
 
 
-def test_at_the_ceiling_the_reason_is_the_ceiling() -> None:
-    packet = compile_packet(many(20), profile({"situational": (0, 300, 500)}), 1)
-    assert used(packet)["situational"] == 500
-    assert packet.drops == (("band_ceiling", 15),)
-
-
-def test_entries_stand_in_order_of_time_and_a_later_wave_appends() -> None:
-    facts = [
-        fact("worst", utility=1_000, position=1),
-        fact("best", utility=900_000, position=2),
-        fact("next", ordinal=2, position=1),
-    ]
-    before = compile_packet(facts[:2], profile(ONE), 1)
-    after = compile_packet(facts, profile(ONE), 2)
-    assert [name for name, _ in kept(before, "situational")] == [f.fact_id for f in facts[:2]]
-    assert kept(after, "situational")[:2] == kept(before, "situational")
-
-
-def test_a_floor_is_kept_for_its_band_even_when_another_is_worth_more() -> None:
-    rooms = {"situational": (0, 900, 1_000), "exploration": (300, 300, 300)}
-    facts = [
-        *many(20, utility=900_000),
-        *(replace(f, utility=10) for f in many(5, "exploration")),
-    ]
-    packet = compile_packet(facts, profile(rooms), 1)
-    assert used(packet)["exploration"] == 300
-    assert used(packet)["situational"] == 700
-
-
-def test_a_floor_that_no_fact_can_fill_is_room_for_others() -> None:
-    rooms = {"situational": (0, 1_000, 1_000), "exploration": (300, 300, 300)}
-    packet = compile_packet(many(20), profile(rooms), 1)
-    assert used(packet) == {**dict.fromkeys(used(packet), 0), "situational": 1_000}
-
-
-@pytest.mark.parametrize(("size", "held"), [(100, 100), (200, 0)])
-def test_the_part_of_a_floor_that_whole_facts_cannot_fill_is_room_for_others(
-    size: int, held: int
-) -> None:
-    rooms = {"situational": (150, 150, 150), "objectives": (0, 900, 900)}
-    lumps = many(3, tokens=size)
-    packet = compile_packet([*lumps, *many(9, "objectives")], profile(rooms, total=500), 1)
-    assert (used(packet)["situational"], used(packet)["objectives"]) == (held, 500 - held)
-    assert dict(packet.drops)["band_ceiling"] == 3 - held // size
-
-
-def test_a_sources_cap_gives_way_to_a_floor_that_nobody_else_fills() -> None:
-    rooms = {"situational": (900, 900, 900), "objectives": (0, 900, 900)}
-    crowd = many(20, ref="log:all")
-    others = [fact(f"other-{i}", utility=1_000, position=100 + i) for i in range(2)]
-    worth = many(9, "objectives", utility=990_000)
-    packet = compile_packet([*crowd, *others, *worth], profile(rooms), 1)
-    assert (used(packet)["situational"], used(packet)["objectives"]) == (900, 100)
-    ids = {name for name, _ in kept(packet, "situational")}
-    assert {one.fact_id for one in others} <= ids
-    assert dict(packet.drops)["source_cap"] == 13
-
-
 def test_targets_come_before_worth_and_worth_before_nothing() -> None:
     rooms = {"situational": (0, 400, 1_000), "exploration": (0, 400, 1_000)}
     facts = [
@@ -106,14 +48,6 @@ def test_what_does_not_fit_in_full_is_shortened(tokens: tuple[int, int, int], le
     assert kept(packet, "situational") == [(large.fact_id, level)]
 
 
-def test_a_level_that_is_no_shorter_is_never_chosen() -> None:
-    odd = fact("odd", tokens=120, outline=200, reference=130)
-    packet = compile_packet([odd], profile({"situational": (0, 150, 150)}), 1)
-    assert kept(packet, "situational") == [(odd.fact_id, "full")]
-    packet = compile_packet([odd], profile({"situational": (0, 110, 110)}), 1)
-    assert packet.drops == (("band_ceiling", 1),)
-
-
 def test_pinned_facts_are_kept_in_full_beyond_target_and_ceiling() -> None:
     rooms = {"objectives": (0, 100, 200), "situational": (0, 500, 1_000)}
     said = fact("said", "objectives", tokens=400, outline=10, pinned=True, utility=0)
@@ -123,9 +57,7 @@ def test_pinned_facts_are_kept_in_full_beyond_target_and_ceiling() -> None:
     assert dict(packet.drops) == {"band_ceiling": 1, "budget": 14}
 
 
-def test_pinned_facts_over_the_budget_are_shortened_in_order_and_then_an_error_that_names_them() -> (
-    None
-):
+def test_pinned_facts_over_the_budget_are_shortened_in_order_and_then_an_error_that_names_them():
     facts = [
         fact("old", "exploration", tokens=300, outline=100, reference=10, pinned=True),
         fact("new", "exploration", tokens=300, outline=100, reference=10, pinned=True, position=2),
@@ -174,9 +106,7 @@ def test_the_same_place_seen_again_in_a_later_wave_is_a_duplicate() -> None:
 
 
 @pytest.mark.parametrize("pins", [(True, False), (False, True), (True, True)])
-def test_one_fact_given_twice_is_kept_once_and_its_pin_is_not_lost(
-    pins: tuple[bool, bool],
-) -> None:
+def test_one_fact_given_twice_is_kept_once_and_its_pin_is_not_lost(pins):
     twice = [fact("same", pinned=pins[0]), fact("same", pinned=pins[1], ordinal=2)]
     packet = compile_packet(twice, profile(ONE), 2)
     assert packet.facts == 1
@@ -249,7 +179,7 @@ def test_every_fact_is_explained_in_order_of_time() -> None:
 
 
 def test_a_crowd_of_thousands_does_not_hide_what_stands_behind_it() -> None:
-    crowd = many(20_000, ref="log:all", source_type="log", tokens=10, utility=900_000)
+    crowd = many(4_000, ref="log:all", source_type="log", tokens=10, utility=900_000)
     others = [
         fact(f"other-{i}", tokens=10, utility=1_000 - i, position=30_000 + i) for i in range(90)
     ]
@@ -259,17 +189,5 @@ def test_a_crowd_of_thousands_does_not_hide_what_stands_behind_it() -> None:
     ids = [name for name, _ in kept(packet, "situational")]
     assert ids == [f.fact_id for f in (*crowd[:30], *others[:60])]
     assert used(packet)["situational"] == 900
-    assert dict(packet.drops) == {"source_cap": 19_970, "band_ceiling": 30}
+    assert dict(packet.drops) == {"source_cap": 3_970, "band_ceiling": 30}
     assert compile_packet(facts[::-1], room, 1).digest == packet.digest
-
-
-def test_equal_worth_goes_to_the_higher_utility_before_the_earlier_fact() -> None:
-    """For each token the three are worth the same; there is room for the late one or the early two."""
-    early = [
-        fact(f"early-{n}", utility=100_000, tokens=100, position=n, source_type=f"a-{n}")
-        for n in (1, 2)
-    ]
-    late = fact("late", utility=200_000, tokens=200, position=3, source_type="b")
-    wide = profile({"situational": (0, 1_200, 1_200)}, total=200, ranking="density")
-    packet = compile_packet([*early, late], wide, 1)
-    assert kept(packet, "situational") == [(late.fact_id, "full")]

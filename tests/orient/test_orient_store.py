@@ -10,9 +10,8 @@ from orient_world import World
 
 from cockpit.orient.compile_packet import UnknownAlgorithm, compile_packet
 from cockpit.orient.diff_packets import diff_packets
-from cockpit.orient.fact_columns import FactColumns, columns_from_facts, load_columns
 from cockpit.orient.verify_packet import recompile_packet, verify_packet
-from cockpit.store.context import facts, packets
+from cockpit.store.context import packets
 from cockpit.store.context.facts import Fact, Level
 from cockpit.store.db.connection import connect
 from cockpit.store.journal import journal
@@ -34,21 +33,6 @@ def seen(name: str, text: str = "words", tokens: int = 40, **known: object) -> F
 
 def rows(world: World, action: Action) -> list[journal.Row]:
     return [row for row in world.store.read_now(journal.rows) if row.action == action]
-
-
-def test_columns_from_the_store_are_those_of_its_records(world: World) -> None:
-    world.wave([seen(name, key) for name in HOSTILE for key in ("x", "y")])
-    world.wave([seen("a,b.py", "changed", dedupe_key="a,b.py", pinned=True)])
-    world.wave([seen("a,b.py", "again", dedupe_key="a,b.py")])
-    for ordinal in (1, 2, 3, 9):
-        straight = world.store.read_now(lambda c, o=ordinal: load_columns(c, world.session_id, o))
-        linked = world.store.read_now(
-            lambda c, o=ordinal: facts.select_linked(c, world.session_id, o)
-        )
-        by_record = columns_from_facts(linked)
-        for name in FactColumns.__slots__:
-            one, other = getattr(straight, name), getattr(by_record, name)
-            assert list(one) == list(other) if hasattr(one, "__len__") else one == other
 
 
 def test_a_packet_is_stored_with_its_journal_row(world: World) -> None:

@@ -33,10 +33,9 @@ def take(tx: Tx, owner: str = "o") -> Event | None:
     return events.claim(tx, source="s", owner=owner, lease_s=LEASE_S)
 
 
-def test_the_same_event_is_stored_once(tmp_path: Path) -> None:
-    with open_store(tmp_path) as store:
-        assert store.write_now(lambda tx: put(tx, "a")) == store.write_now(lambda tx: put(tx, "a"))
-        assert store.read_now(lambda c: events.count_waiting(c, "s")) == 1
+def test_the_same_event_is_stored_once(store: Store) -> None:
+    assert store.write_now(lambda tx: put(tx, "a")) == store.write_now(lambda tx: put(tx, "a"))
+    assert store.read_now(lambda c: events.count_waiting(c, "s")) == 1
 
 
 def test_lower_tiers_first_then_the_oldest(tmp_path: Path) -> None:
@@ -145,10 +144,6 @@ class Life(RuleBasedStateMachine):
 
 Life.TestCase.pytestmark = [pytest.mark.search]  # type: ignore[attr-defined]
 Life.TestCase.settings = settings(
-    max_examples=examples(6),
-    stateful_step_count=20,
-    deadline=None,
-    derandomize=True,
-    database=None,
+    max_examples=examples(6), stateful_step_count=20, deadline=None, derandomize=True, database=None
 )
 test_any_life_of_an_event = Life.TestCase

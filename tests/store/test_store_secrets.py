@@ -203,9 +203,7 @@ def test_no_entry_lets_a_secret_of_any_rule_into_the_files(tmp_path: Path) -> No
 @pytest.mark.search
 @settings(max_examples=examples(6), deadline=None)
 @given(cuts=st.lists(st.integers(1, 90), max_size=8), lead=st.sampled_from(["", "a\nb ", "say: "]))
-def test_a_secret_in_pieces_is_never_whole(
-    cuts: list[int], lead: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_secret_in_pieces_is_never_whole(cuts, lead, tmp_path_factory):
     text = f"{lead}{CANARY} and more\nof it"
     edges = sorted({0, *(cut for cut in cuts if cut < len(text)), len(text)})
     pieces = [text[a:b] for a, b in pairwise(edges)]
@@ -246,9 +244,8 @@ def stored(store: Store, sql: str) -> Any:
 
 
 @pytest.mark.parametrize("values", [("a\udcff",), {"t": "a\udcff"}])
-def test_a_lone_surrogate_in_any_statement_is_replaced(tmp_path: Path, values: Any) -> None:
-    with open_store(tmp_path) as store:
-        mark = "?" if isinstance(values, tuple) else ":t"
-        sql = f"INSERT INTO migrations VALUES ({mark}, 'c', 'x')"
-        store.write_now(lambda tx: tx.execute(sql, values))
-        assert stored(store, "SELECT name FROM migrations WHERE checksum='c'") == "a\ufffd"
+def test_a_lone_surrogate_in_any_statement_is_replaced(store: Store, values: Any) -> None:
+    mark = "?" if isinstance(values, tuple) else ":t"
+    sql = f"INSERT INTO migrations VALUES ({mark}, 'c', 'x')"
+    store.write_now(lambda tx: tx.execute(sql, values))
+    assert stored(store, "SELECT name FROM migrations WHERE checksum='c'") == "a\ufffd"

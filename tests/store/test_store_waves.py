@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
-from store.store_world import PATIENCE_S, begin, open_store
+from store.store_world import begin, open_store
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.database import Store
@@ -67,9 +67,7 @@ def advance(store: Store, there: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize("there", ALL)
-def test_only_an_open_wave_fails_a_failed_one_reenters_and_an_ended_one_has_a_next(
-    store: Store, there: str
-) -> None:
+def test_only_an_open_wave_fails_a_failed_one_reenters_and_an_ended_one_has_a_next(store, there):
     def fail(tx: Tx, wave: Wave, retryable: bool) -> Wave:
         return waves.fail(tx, wave.wave_id, retryable=retryable, error_class="x", message="m")
 
@@ -112,34 +110,6 @@ def new_wave(tx: Tx) -> waves.Wave:
 
 def journal_row(tx: Tx) -> int:
     return tx.append_row(Action.SESSION_RUNNING)
-
-
-def test_a_wave_that_another_connection_moved_is_read_again(store: Store) -> None:
-    wave = store.write_now(new_wave)
-    with open_store(store.path.parent) as other:
-        assert other.write_now(journal_row) == store.write_now(journal_row) - 1
-        other.write_now(lambda tx: waves.advance(tx, wave.wave_id, "observing"))
-    with pytest.raises(IllegalTransition):
-        store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "observing"))
-    moved = store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "orienting"))
-    assert moved.phase == "orienting"
-    assert store.read_now(verify_chain.verify).ok
-
-
-def test_a_failed_write_leaves_nothing_behind(store: Store) -> None:
-    wave = store.write_now(new_wave)
-
-    def fail(tx: Tx) -> None:
-        waves.advance(tx, wave.wave_id, "observing")
-        raise KeyError("no")
-
-    with pytest.raises(KeyError):
-        store.write_now(fail)
-    waiting = [store._writer.submit(step) for step in (journal_row, fail, journal_row)]
-    ends = [type(future.exception(PATIENCE_S)) for future in waiting]
-    assert ends == [type(None), KeyError, type(None)]
-    assert store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "observing")).phase
-    assert store.read_now(verify_chain.verify).ok
 
 
 def test_a_step_that_fails_inside_a_write_takes_its_journal_rows_with_it(store: Store) -> None:

@@ -28,9 +28,7 @@ def rows(store: Store) -> int:
     return len(store.read_now(journal.rows))
 
 
-def test_a_listener_that_raises_harms_nobody_and_writes_on_no_screen(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_listener_that_raises_harms_nobody_and_writes_on_no_screen(tmp_path, capfd):
     def fail() -> None:
         raise RuntimeError("Event loop is closed")
 
@@ -116,9 +114,7 @@ class Failing(WritingConnection):
         ("INSERT INTO journal", "ROLLBACK"),
     ],
 )
-def test_a_failing_transaction_answers_everybody_and_leaves_nothing(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_a_failing_transaction_answers_everybody_and_leaves_nothing(tmp_path, words):
     class Mine(Failing):
         pass
 
@@ -194,23 +190,22 @@ def test_a_closed_store_says_so_and_a_listener_cannot_close_it(tmp_path: Path) -
         store.read_now(journal.last_seq)
 
 
-def test_a_write_inside_a_write_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    with open_store(tmp_path) as store, pytest.raises(StoreError, match="one step"):
+def test_a_write_inside_a_write_is_refused_and_not_waited_for(store: Store) -> None:
+    with pytest.raises(StoreError, match="one step"):
         store.write_now(lambda _: store.write_now(row))
 
 
-async def test_a_cancelled_write_that_has_not_begun_is_dropped(tmp_path: Path) -> None:
-    with open_store(tmp_path) as store:
-        before = rows(store)
-        go = hold_writer(store)
-        waiting = [asyncio.ensure_future(store.write(row)) for _ in range(3)]
-        await asyncio.sleep(0)
-        waiting[1].cancel()
-        await asyncio.sleep(0)
-        go()
-        done = await asyncio.gather(*waiting, return_exceptions=True)
-        assert isinstance(done[1], asyncio.CancelledError)
-        assert rows(store) == before + 2
+async def test_a_cancelled_write_that_has_not_begun_is_dropped(store: Store) -> None:
+    before = rows(store)
+    go = hold_writer(store)
+    waiting = [asyncio.ensure_future(store.write(row)) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    await asyncio.sleep(0)
+    go()
+    done = await asyncio.gather(*waiting, return_exceptions=True)
+    assert isinstance(done[1], asyncio.CancelledError)
+    assert rows(store) == before + 2
 
 
 def test_a_file_that_is_locked_is_busy_and_stays_usable(tmp_path: Path) -> None:

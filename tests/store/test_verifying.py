@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -70,11 +69,7 @@ def test_a_sound_journal_has_the_verdict_of_one_reading(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE journal SET actor='x' WHERE seq=30",
-        "DELETE FROM journal WHERE seq=20",
-    ],
+    "statement", ["UPDATE journal SET actor='x' WHERE seq=30", "DELETE FROM journal WHERE seq=20"]
 )
 def test_a_broken_journal_is_left_to_be_read_in_one(store: Store, statement: str) -> None:
     assert store.read_now(lambda connection: check_part(connection, 0, 40)) is not None
@@ -134,17 +129,3 @@ def test_a_change_of_an_older_row_is_found_by_a_whole_verification_alone(store: 
     tamper(store, "UPDATE journal SET digest='0' WHERE seq=(SELECT max(seq) FROM journal)")
     verdict = recent(store)
     assert (verdict.ok, verdict.since) == (False, 0), "nor is a checkpoint whose row changed"
-
-
-def test_a_message_may_stream_over_a_checkpoint(store: Store) -> None:
-    session_id = store.write_now(begin)
-    place = {"session_id": session_id, "wave_id": "w", "message_id": "m"}
-    for step in (
-        partial(messages.start, **place),
-        partial(messages.append_delta, **place, number=0, text="some "),
-        partial(messages.append_delta, **place, number=1, text="words"),
-        partial(messages.complete, **place, role="agent", text="some words"),
-    ):
-        verify_and_remember(store)
-        store.write_now(step)
-        assert recent(store).ok

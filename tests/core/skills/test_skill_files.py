@@ -250,7 +250,7 @@ def test_a_check_finds_what_an_author_would_want_to_know(tmp_path: Path) -> None
     )
     findings = check_skill(read_folder(path), is_ours=True)
     assert [finding.text.split(" ")[0] for finding in findings if finding.is_error] == [
-        *("The", "references/gone.md", "scripts/../../evil.sh"),
+        *("The", "references/gone.md", "scripts/../../evil.sh")
     ]
     warnings = " ".join(finding.text for finding in findings if not finding.is_error)
     assert "'ignore your rules'" in warnings
@@ -340,9 +340,7 @@ def test_a_checkout_is_installed_without_its_history_and_links(tmp_path: Path) -
     assert [str(file.path) for file in skills[0].files] == ["SKILL.md", "inner/SKILL.md"]
 
 
-def test_trust_covers_skills_of_other_agents_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trust_covers_skills_of_other_agents_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(project_trust, "REQUIRED", True)
     place = locate_project(tmp_path)
     for name in project_trust.PROJECT_SKILLS:

@@ -62,9 +62,7 @@ def test_what_only_begins_like_a_mark_is_output() -> None:
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 20_000), TEXTS), max_size=6),
     st.lists(st.integers(0, 200), max_size=8),
 )
-def test_words_are_found_and_keys_cannot_play_them(
-    said: list[tuple[int, int, str]], cuts: list[int]
-) -> None:
+def test_words_are_found_and_keys_cannot_play_them(said, cuts):
     sent = [(number, gap, without_words(f"{keys}.")) for number, gap, keys in said]
     text = "".join(pressed_words(number, gap) + keys for number, gap, keys in sent)
     finder, parts = WordFinder(), []

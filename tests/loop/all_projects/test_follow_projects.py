@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import resource
 import shutil
-import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from loop.all_projects.projects_world import ask, begin, make_project, open_store
+from loop.intake.repositories import Repo
+from loop.loop_calc import git
 
 from cockpit.core.project.known_projects import find_known, forget, list_known
 from cockpit.core.project_paths import ProjectPaths, locate_project
-from cockpit.loop.all_projects.follow_projects import ProjectsFeed, read_all
+from cockpit.loop.all_projects.follow_projects import MOST_OPEN, ProjectsFeed, read_all
 
 pytestmark = pytest.mark.slow
 
@@ -74,16 +75,16 @@ async def test_projects_come_go_and_are_replaced_while_they_are_followed(user_st
     assert read_all() == {}
 
 
-MANY = 100
-FILES = 256
-"""Files that a process may open, as on some systems by default."""
+MANY = MOST_OPEN + 32
+FILES = 192
+"""Files that a process may open: fewer than all those stores take."""
 OF_A_COCKPIT = 24
 """Files of its own that a cockpit has open before it reads a project: its terminal, its loop, its watch."""
 
 
 @pytest.fixture
 def few_files() -> Iterator[int]:
-    """The number of files that may be open: 256, and what this process of tests has open beyond a cockpit."""
+    """The number of files that may be open: 192, and what this process of tests has open beyond a cockpit."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = FILES + max(0, count_open() - OF_A_COCKPIT)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, before[1]))
@@ -116,15 +117,8 @@ async def test_many_stores_are_read_with_few_open_files(user_state, tmp_path, fe
 
 
 def repository(folder: Path) -> ProjectPaths:
-    folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    git(folder, "commit", "--quiet", "--allow-empty", "-m", "begin")
+    Repo(folder).commit("begin")
     return used(folder)
-
-
-def git(folder: Path, *words: str) -> None:
-    who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    subprocess.run(["git", "-C", str(folder), *who, *words], check=True)
 
 
 def used(folder: Path) -> ProjectPaths:

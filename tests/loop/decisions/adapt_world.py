@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import run_cockpit
 from copied_repository import copy_repository
 from loop.loop_calc import git
 from loop.scenario import ask, finish, turn
-from state_for_tests import kept_variables, put_store
+from state_for_tests import put_store
 
 from cockpit.access.principals import PERSON, Caller
 from cockpit.core.project_paths import locate_project
@@ -32,7 +30,6 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
 
 BUDGET = 6_500
-PATIENCE_S = 90
 
 
 def weather_project(root: Path) -> Path:
@@ -205,23 +202,3 @@ def desk(path: Path, clock: Any = None, ids: Any = None, **limits: Any) -> Desk:
 
     store.write_now(ensure)
     return Desk(store, settings)
-
-
-def cockpit(
-    root: Path, *words: str, expect: int = 0, stdin: str = "", **env: str
-) -> subprocess.CompletedProcess[str]:
-    """Run ``cockpit`` in ``root`` to its end, which must be ``expect``."""
-
-    kept = kept_variables()
-    home = root.parent / "home"
-    home.mkdir(exist_ok=True)
-    done = run_cockpit.run(
-        words,
-        cwd=root,
-        env={**kept, "HOME": str(home), "COCKPIT_CONFIG_DIR": str(root.parent / "config"), **env},
-        stdin=stdin,
-        patience_s=PATIENCE_S,
-    )
-    assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "Traceback" not in done.stderr
-    return done

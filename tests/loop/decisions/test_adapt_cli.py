@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from adapt_world import cockpit
+from commands.cli_world import Project
 
 pytestmark = pytest.mark.slow
 
@@ -18,11 +18,13 @@ CHANGE = {
 
 
 @pytest.fixture
-def run(project):
-    """Runs ``cockpit`` in the weather project."""
+def run(project, tmp_path):
+    """Runs ``cockpit`` in the weather project; names in capitals are variables."""
+    at = Project(project, tmp_path / "config")
 
-    def runner(*words, **given):
-        return cockpit(project, *words, **given)
+    def runner(*words, expect=0, stdin="", **variables):
+        at.extra = variables
+        return at.run(*words, expect=expect, stdin=stdin)
 
     return runner
 
@@ -93,12 +95,6 @@ def test_a_refusal_prints_its_code_and_ends_with_three(run, propose, tmp_path):
     assert "over_budget" in done.stderr
     assert shown(run)["digest"] == before["digest"]
     assert json.loads(run("proposals", "list", "--json").stdout) == []
-
-
-def test_standard_input_is_read_and_a_missing_file_is_wrong_use(run):
-    done = run("profile", "propose", "-", "--json", stdin=json.dumps(CHANGE))
-    assert json.loads(done.stdout)["status"] == "pending"
-    run("profile", "propose", "nowhere.json", expect=2)
 
 
 def issued(run, *words):

@@ -105,10 +105,7 @@ def test_nobody_decides_in_time(at_desk, clock):
 
 @pytest.mark.parametrize(
     ("verdict", "status", "versions"),
-    [
-        ("approved", "approved", [1, 2]),
-        ("discussed", "rejected", [1]),
-    ],
+    [("approved", "approved", [1, 2]), ("discussed", "rejected", [1])],
 )
 def test_what_was_decided_elsewhere_is_carried_over_once(at_desk, verdict, status, versions):
     """A decision on the proposal's own row, by whatever face, is applied when a wave begins."""
@@ -180,17 +177,6 @@ def test_what_was_better_stays_when_policy_says_so(at_desk, quality, how, same_a
 class TestWhoMay:
     """Scopes, limits, and who calls."""
 
-    def test_an_agent_proposes_and_does_not_decide(self, at_desk):
-        desk = at_desk()
-        made = desk.propose(desk.payload(), AGENT)
-        assert made.status == "pending"
-        for verdict in ("approved", "rejected", "discussed"):
-            with pytest.raises(NotAllowed):
-                desk.decide(made.proposal_id, verdict, AGENT)
-        with pytest.raises(NotAllowed):
-            desk.roll_back(AGENT)
-        assert desk.versions() == [1]
-
     def test_without_the_scope_nothing_is_proposed(self, at_desk):
         desk = at_desk()
         for scopes in (frozenset(), frozenset({APPROVE, ADMIN})):
@@ -198,13 +184,6 @@ class TestWhoMay:
                 desk.propose(desk.payload(), Caller("ci", scopes))
             assert refused.value.code == "not_allowed"
         assert desk.store.read_now(profile_changes.select_changes) == []
-
-    def test_a_service_may_be_given_the_right_to_approve(self, at_desk):
-        desk = at_desk()
-        made = desk.propose(desk.payload(), AGENT)
-        done = desk.decide(made.proposal_id, caller=Caller("ci", frozenset({APPROVE})))
-        kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
-        assert (done.version, kept.approved_by, kept.requested_by) == (2, "ci", "agent/s-1")
 
     def test_a_change_for_good_needs_the_administrator(self, at_desk):
         desk = at_desk()

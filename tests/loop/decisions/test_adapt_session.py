@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from pathlib import Path
 
 import pytest
-from adapt_world import cockpit, runtime_on, seen, settings_of, weather_scenario
+from adapt_world import runtime_on, seen, settings_of, weather_scenario
+from commands.cli_world import Project
 from loop.scenario import finish, turn
 
 from cockpit.store.context import profile_changes, profiles
@@ -52,10 +52,7 @@ async def test_the_agent_is_told_that_it_holds(project, tmp_path):
     assert changes[0].requested_by.startswith("agent/s-")
 
 
-REFUSED = {
-    "critical_source": SHIFT | {"rules": [{"rule_id": "task", "enabled": False}]},
-    "outside_envelope": SHIFT | {"rules": [{"rule_id": "search", "priority_weight": 3.5}]},
-}
+REFUSED = {"critical_source": SHIFT | {"rules": [{"rule_id": "task", "enabled": False}]}}
 
 
 @pytest.mark.parametrize("code", REFUSED)
@@ -68,10 +65,7 @@ async def test_the_agent_is_told_why_not(project, tmp_path, code):
 
 @pytest.mark.parametrize(
     ("verdict", "told", "versions"),
-    [
-        ("approve", "Approved by main", [1, 2]),
-        ("discuss", "The user said: because", [1]),
-    ],
+    [("approve", "Approved by main", [1, 2]), ("discuss", "The user said: because", [1])],
 )
 async def test_a_person_decides_on_the_screen(project, tmp_path, verdict, told, versions):
     model = scenario(tmp_path, SHIFT, told)
@@ -178,5 +172,5 @@ async def test_packets_shift_for_so_many_waves_and_return(project, tmp_path):
         assert abs(wave.tokens["search"] - from_bulletins) <= ROUNDED_TO, wave
         assert abs(wave.tokens["file"] - from_stations) <= ROUNDED_TO, wave
     # Every packet compiles again to its digest.
-    verdicts = json.loads(cockpit(project, "packet", "verify", "--json").stdout)
+    verdicts = Project(project, tmp_path / "config").json("packet", "verify", "--json")
     assert [verdict["ok"] for verdict in verdicts] == [True] * ROUNDS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from loop.decisions.adapt_world import desk
 
@@ -15,9 +13,7 @@ OTHER = Caller("svc.other", frozenset({PROPOSE, APPROVE, ADMIN}))
 
 
 @pytest.mark.parametrize("approver", [OTHER, PERSON])
-def test_a_change_is_approved_by_another_than_its_proposer(
-    tmp_path: Path, approver: Caller
-) -> None:
+def test_a_change_is_approved_by_another_than_its_proposer(tmp_path, approver):
     at = desk(tmp_path / "store.db")
     outcome = at.propose(at.payload(), ONE)
     with pytest.raises(NotAllowed, match="itself"):

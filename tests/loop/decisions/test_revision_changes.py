@@ -11,20 +11,6 @@ def proposal(kind="action", **body):
     return Proposal(**{**empty, "kind": kind, "body": body, "narrowed": None})
 
 
-def test_the_lines_of_a_comment_that_differ_are_shown():
-    before = proposal(
-        fields=[["command", "gh pr comment"], ["number", "7"]], body="Good.\nOne bug.\nThanks."
-    )
-    body = {
-        "fields": [["command", "gh pr comment"], ["number", "8"]],
-        "body": "Good.\nTwo bugs.\nThanks.",
-    }
-    assert list_changes(before, body, was_edited=True) == [
-        *("edited by you", "body changed", "− One bug.", "+ Two bugs."),
-        *("− number: 7", "+ number: 8"),
-    ]
-
-
 def test_a_file_is_compared_by_how_it_would_be_written():
     file = {"path": "a.py", "before": "x\ny\n", "after": "x\nz\n"}
     before = proposal(diffs=[file, {"path": "b.py", "before": None, "after": "new\n"}])
@@ -32,11 +18,6 @@ def test_a_file_is_compared_by_how_it_would_be_written():
     assert list_changes(before, body) == [
         *("a.py changed", "− x", "+ w", "b.py: no longer changed", "c.py: changed as well")
     ]
-
-
-def test_the_same_again_says_so():
-    assert list_changes(proposal(body="a"), {"body": "a"}) == ["nothing changed"]
-    assert list_changes(proposal(body="a"), {"body": "a"}, was_edited=True) == ["edited by you"]
 
 
 def test_secrets_of_many_lines_are_masked_before_they_are_compared():

@@ -1,7 +1,8 @@
 """A stand-in for ``gh``: a program on PATH that replays recorded answers and notes its calls.
 
-The answers are by the arguments joined by blanks: ``{"out", "err", "code"}``. What is not recorded fails as
-gh does for an unknown command. It is a shell script, which starts in a tenth of an interpreter's time.
+The answers are by the arguments joined by blanks: ``{"out", "err", "code"}``. A ``*`` stands for any others,
+and the first that fits counts. What is not recorded fails as gh does for an unknown command. It is a shell
+script, which starts in a tenth of an interpreter's time.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class GhStandIn:
             'case "$*" in',
         ]
         for number, (asked, answer) in enumerate(self.answers.items()):
-            lines.append(f"{shlex.quote(asked)})")
+            lines.append(
+                "*".join(shlex.quote(part) if part else "" for part in asked.split("*")) + ")"
+            )
             for stream, text in ((1, answer.get("out")), (2, answer.get("err"))):
                 if text:
                     kept = self.directory / f"answer-{number}-{stream}"

@@ -96,76 +96,70 @@ async def test_a_fork_continues_after_a_wave_and_leaves_its_session_alone(opened
         assert (await store.read(verify_tables)).ok
 
 
-async def test_what_cannot_be_forked_says_why(opened, fix):
-    async with opened() as runtime:
-        store = runtime.store
-        session_id = await runtime.start("fix add", model=fix, policy="all", interactive=False)
-        with pytest.raises(IllegalTransition, match="No wave"):
-            await store.write(lambda tx: fork_session(tx, session_id))
-        await runtime.run(session_id)
-        with pytest.raises(NotFound, match="has no wave 9"):
-            await store.write(lambda tx: fork_session(tx, session_id, 9))
+async def test_what_cannot_be_forked_says_why(runtime, fix):
+    store = runtime.store
+    session_id = await runtime.start("fix add", model=fix, policy="all", interactive=False)
+    with pytest.raises(IllegalTransition, match="No wave"):
+        await store.write(lambda tx: fork_session(tx, session_id))
+    await runtime.run(session_id)
+    with pytest.raises(NotFound, match="has no wave 9"):
+        await store.write(lambda tx: fork_session(tx, session_id, 9))
 
-        def as_agents(tx):
-            tx.execute("UPDATE sessions SET agent='claude' WHERE session_id=?", (session_id,))
-            assert list_waves_to_fork(tx.connection, session_id) == []
-            fork_session(tx, session_id)
+    def as_agents(tx):
+        tx.execute("UPDATE sessions SET agent='claude' WHERE session_id=?", (session_id,))
+        assert list_waves_to_fork(tx.connection, session_id) == []
+        fork_session(tx, session_id)
 
-        with pytest.raises(IllegalTransition, match="external agent"):
-            await store.write(as_agents)
-        assert [s.session_id for s in store.read_now(sessions.select_recent)] == [session_id]
+    with pytest.raises(IllegalTransition, match="external agent"):
+        await store.write(as_agents)
+    assert [s.session_id for s in store.read_now(sessions.select_recent)] == [session_id]
 
 
-async def test_a_session_goes_back_with_its_files_and_forward_again(opened, fix, project):
+async def test_a_session_goes_back_with_its_files_and_forward_again(runtime, fix, project):
     original = (project / "calc.py").read_bytes()
-    async with opened() as runtime:
-        store, place = runtime.store, runtime.place
-        source = await runtime.start("fix add", model=fix, policy="all", interactive=False)
-        assert (await runtime.run(source)).status == "completed"
-        written = (project / "calc.py").read_bytes()
-        assert written != original
-        session = store.read_now(lambda c: sessions.load(c, source))
+    store, place = runtime.store, runtime.place
+    source = await runtime.start("fix add", model=fix, policy="all", interactive=False)
+    assert (await runtime.run(source)).status == "completed"
+    written = (project / "calc.py").read_bytes()
+    assert written != original
+    session = store.read_now(lambda c: sessions.load(c, source))
 
-        plan = await plan_rewind(store, source, 1)
-        assert [(each.path, each.content) for each in plan.files] == [("calc.py", original)]
-        assert all("not undone" in each for each in plan.stays)
-        assert (project / "calc.py").read_bytes() == written, "a plan changes nothing"
-        with pytest.raises(IllegalTransition):
-            await plan_rewind(store, source, 9)
+    plan = await plan_rewind(store, source, 1)
+    assert [(each.path, each.content) for each in plan.files] == [("calc.py", original)]
+    assert all("not undone" in each for each in plan.stays)
+    assert (project / "calc.py").read_bytes() == written, "a plan changes nothing"
+    with pytest.raises(IllegalTransition):
+        await plan_rewind(store, source, 9)
 
-        # A file that changed after it was listed stays as it is, and is named.
-        (project / "calc.py").write_bytes(written + b"# mine\n")
-        done = await rewind(store, place, plan)
-        assert done.files == ()
-        assert done.stays[-1] == "calc.py: it changed meanwhile, and stays as it is."
-        assert (project / "calc.py").read_bytes() == written + b"# mine\n"
-        (stays,) = [
-            each for each in (await plan_rewind(store, source, 1)).stays if "calc.py:" in each
-        ]
-        assert "changed since" in stays
+    # A file that changed after it was listed stays as it is, and is named.
+    (project / "calc.py").write_bytes(written + b"# mine\n")
+    done = await rewind(store, place, plan)
+    assert done.files == ()
+    assert done.stays[-1] == "calc.py: it changed meanwhile, and stays as it is."
+    assert (project / "calc.py").read_bytes() == written + b"# mine\n"
+    (stays,) = [each for each in (await plan_rewind(store, source, 1)).stays if "calc.py:" in each]
+    assert "changed since" in stays
 
-        (project / "calc.py").write_bytes(written)
-        done = await rewind(store, place, await plan_rewind(store, source, 1))
-        assert done.files == ("calc.py",)
-        assert (project / "calc.py").read_bytes() == original
-        assert done.session_id in list_rewound(place)
-        assert store.read_now(lambda c: sessions.load(c, source)) == session
-        forked = store.read_now(lambda c: sessions.load(c, done.session_id))
-        assert forked.status == "waiting"
-        assert (await plan_rewind(store, source, 1)).files == (), (
-            "it has its earlier content already"
-        )
+    (project / "calc.py").write_bytes(written)
+    done = await rewind(store, place, await plan_rewind(store, source, 1))
+    assert done.files == ("calc.py",)
+    assert (project / "calc.py").read_bytes() == original
+    assert done.session_id in list_rewound(place)
+    assert store.read_now(lambda c: sessions.load(c, source)) == session
+    forked = store.read_now(lambda c: sessions.load(c, done.session_id))
+    assert forked.status == "waiting"
+    assert (await plan_rewind(store, source, 1)).files == (), "it has its earlier content already"
 
-        back = await bring_back(store, place, done.session_id)
-        assert (back.session_id, back.files, back.stays) == (source, ("calc.py",), ())
-        assert (project / "calc.py").read_bytes() == written
-        assert done.session_id not in list_rewound(place)
-        with pytest.raises(NotFound):
-            await bring_back(store, place, done.session_id)
-        rows = store.read_now(
-            lambda c: [r for r in journal.rows(c) if r.action == Action.SESSION_REWOUND]
-        )
-        assert [(r.detail.forward, r.detail.files) for r in rows] == [
-            (False, ()), (False, ("calc.py",)), (True, ("calc.py",)),
-        ]  # fmt: skip
-        assert store.read_now(verify_tables).faults == ()
+    back = await bring_back(store, place, done.session_id)
+    assert (back.session_id, back.files, back.stays) == (source, ("calc.py",), ())
+    assert (project / "calc.py").read_bytes() == written
+    assert done.session_id not in list_rewound(place)
+    with pytest.raises(NotFound):
+        await bring_back(store, place, done.session_id)
+    rows = store.read_now(
+        lambda c: [r for r in journal.rows(c) if r.action == Action.SESSION_REWOUND]
+    )
+    assert [(r.detail.forward, r.detail.files) for r in rows] == [
+        (False, ()), (False, ("calc.py",)), (True, ("calc.py",)),
+    ]  # fmt: skip
+    assert store.read_now(verify_tables).faults == ()

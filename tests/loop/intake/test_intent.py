@@ -163,11 +163,3 @@ async def test_plain_words(repo):
     for words, name in PLAIN.items():
         task = await ask(words, repo)
         assert (task.task_type, task.target) == (name, {}), words
-
-
-async def test_a_title_is_one_short_line(repo):
-    task = await ask("fix\tthe   thing " + "x" * 100 + "\nand more", repo)
-    assert task.title.startswith("fix the thing xxx")
-    assert len(task.title) == 72
-    assert task.title.endswith("…")
-    assert (await ask("/investigate why it fails", repo)).words == "why it fails"

@@ -13,7 +13,6 @@ import pytest
 from copied_repository import copy_repository
 from loop.intake.gh_standin import GhStandIn
 from loop.intake.repositories import Repo
-from msgspec.structs import replace
 
 from cockpit.loop.intake.cut_diff import DIFF_MAX, DIFF_NOTICE
 from cockpit.loop.intake.first_message import Opening, OpeningFailed, opening
@@ -140,29 +139,16 @@ async def test_binary_mode_symlink_removal_and_hostile_names(repo):
 
 
 async def test_a_huge_range_is_cut_and_still_summed(repo):
-    lines = "".join(f"line {n} of a long file that says little\n" for n in range(12_000))
+    lines = "".join(f"line {n} of a long file that says little\n" for n in range(2_000))
     files: dict[str, str | bytes | None] = {
         f"d/{n:04}.txt": f"{n}\n" for n in range(FILES_MAX + 20)
     }
     repo.commit("Much", {"big.txt": lines, **files})
     text = (await start("review HEAD~1..HEAD", repo.root)).text
-    assert f"{FILES_MAX + 21} files changed, {12_000 + FILES_MAX + 20} insertions" in text
+    assert f"{FILES_MAX + 21} files changed, {2_000 + FILES_MAX + 20} insertions" in text
     assert "\n- … and 21 more\n" in text
     assert f"\n{DIFF_NOTICE}\n" in text
     assert len(text.encode()) < 75_000
-
-
-async def test_commits_of_the_base_are_pointed_out(repo):
-    repo.git("branch", "topic")
-    main = repo.commit("Main goes on", {"b.py": "b = 1\n"})
-    repo.git("switch", "-q", "topic")
-    repo.commit("Topic", {"c.py": "c = 1\n"})
-    two = (await start(f"review {main}..topic", repo.root)).text
-    assert "has 1 commit that the tip lacks" in two
-    assert "- `b.py` (removed)" in two
-    three = (await start("review main...topic", repo.root)).text
-    assert "that the tip lacks" not in three
-    assert "b.py" not in three
 
 
 async def test_ranges_that_cannot_be_reviewed(repo, tmp_path):
@@ -192,16 +178,6 @@ async def test_ranges_that_cannot_be_reviewed(repo, tmp_path):
         await opening(unresolved, REVIEW, Ground(empty.root))
     with pytest.raises(OpeningFailed, match="/review-pr needs"):
         await opening(Task("review_pr", "t", "w"), REVIEW, Ground(repo.root))
-
-
-async def test_what_a_template_leaves_out_is_read_as_other_context_is(repo):
-    """A type of the user's own without ``{diff}`` would else have been said to show the difference."""
-    repo.commit("Step", {"a.py": "x = 1\n"})
-    kind = replace(REVIEW, template="## Task: {subject}\n\n{body}\n")
-    task = await resolve("review HEAD~1..HEAD", TYPES, Repository(repo.root))
-    opened = await opening(task, kind, Ground(repo.root))
-    assert sorted(opened.in_message) == ["log:HEAD~1..HEAD"]
-    assert set(opened.scope_items) == {"log:HEAD~1..HEAD", "diff:HEAD~1..HEAD"}
 
 
 async def test_a_commit_message_cannot_leave_its_fence(repo):

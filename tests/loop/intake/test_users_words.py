@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from copied_repository import copy_repository
 from loop.intake.repositories import Repo
 
 from cockpit.loop.intake.first_message import Opening, opening
@@ -27,14 +28,17 @@ class Ground:
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     """``topic`` adds b.py to main, which has gained later.py since."""
-    repo = Repo(tmp_path / "work")
+    return Repo(copy_repository(_make_topic, tmp_path / "work"))
+
+
+def _make_topic(root: Path) -> None:
+    repo = Repo(root)
     repo.commit("Start", {"a.py": "a = 1\n"})
     repo.git("checkout", "-q", "-b", "topic")
     repo.commit("Add b", {"b.py": "b = 2\n"})
     repo.git("checkout", "-q", "main")
     repo.commit("Go on", {"later.py": "later = 3\n"})
     repo.git("checkout", "-q", "topic")
-    return repo
 
 
 async def start(words: str, repo: Repo) -> Opening:
@@ -56,20 +60,16 @@ async def test_what_the_user_says_beside_the_target_is_in_the_first_message(repo
         assert "NONCE" in (await start(words, repo)).text, words
 
 
-async def test_a_bare_target_adds_nothing_to_the_template(repo: Repo) -> None:
-    assert "User's Words" not in (await start("/review-pr topic", repo)).text
-
-
-@pytest.mark.parametrize("words", ["review main..topic", "review main..HEAD", "review topic"])
-async def test_a_range_of_branches_begins_where_they_part(repo: Repo, words: str) -> None:
-    text = (await start(words, repo)).text
-    assert "b.py" in text
-    assert "later.py" not in text
-
-
-async def test_a_range_of_commits_is_taken_as_it_is(repo: Repo) -> None:
+async def test_a_range_of_branches_begins_where_they_part_and_one_of_commits_is_taken_as_it_is(
+    repo: Repo,
+) -> None:
+    for words in ("review main..topic", "review main..HEAD", "/review-pr topic"):
+        text = (await start(words, repo)).text
+        assert "b.py" in text and "later.py" not in text
+        assert "User's Words" not in text, "a bare target adds nothing to the template"
     main = repo.git("rev-parse", "main")
-    assert "later.py" in (await start(f"review {main}..topic", repo)).text
+    text = (await start(f"review {main}..topic", repo)).text
+    assert "has 1 commit that the tip lacks" in text and "- `later.py` (removed)" in text
 
 
 async def test_a_branch_and_a_tag_of_one_name_are_told_apart(repo: Repo) -> None:

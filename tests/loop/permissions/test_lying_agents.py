@@ -65,9 +65,7 @@ def test_a_second_file_never_passes_unasked(root: Path, extra: dict[str, Any]) -
         ),
     ],
 )
-def test_what_was_announced_and_what_is_asked_must_agree(
-    root: Path, announced: dict[str, Any], asked: dict[str, Any]
-) -> None:
+def test_what_was_announced_and_what_is_asked_must_agree(root, announced, asked):
     judged = judge(root, announced, **asked)
     assert (judged.risk, judged.by_policy) == ("high", False)
     assert "it was announced as another call" in "; ".join(judged.reasons)

@@ -66,13 +66,6 @@ async def test_a_session_waits_while_its_permission_waits(world):
     assert status() == "running"
 
 
-async def test_an_edit_is_a_whole_diff_of_the_file(world):
-    (world.root / "calc.py").write_text("a\nb\nc\n")
-    _, shown = await world.answered(edit(world.root / "calc.py", "b\n", "B\n"), "approved")
-    assert shown.body["diffs"] == [{"path": "calc.py", "before": "a\nb\nc\n", "after": "a\nB\nc\n"}]
-    assert (shown.title, shown.risk) == ("edit calc.py", "medium")
-
-
 async def test_a_file_that_changes_meanwhile_is_shown_anew(world):
     file = world.root / "calc.py"
     file.write_text("a\nb\n")

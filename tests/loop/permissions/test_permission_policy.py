@@ -24,10 +24,7 @@ from cockpit.loop.permissions.judge_request import judge_request
 from cockpit.loop.permissions.judge_tool import find_tool_denial, judge_tool
 from cockpit.loop.permissions.permission_body import describe_request, find_place
 from cockpit.loop.permissions.permission_rules import propose_rule
-from cockpit.loop.permissions.read_tool_request import (
-    read_acp_tool,
-    read_claude_tool,
-)
+from cockpit.loop.permissions.read_tool_request import read_acp_tool, read_claude_tool
 from cockpit.loop.permissions.tool_request import ToolRequest
 
 
@@ -83,30 +80,28 @@ CASES: list[tuple[str, ToolRequest, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "request_", "risk", "policy"), CASES, ids=[c[0] for c in CASES])
-def test_risk_and_policy(project, what, request_, risk, policy):
-    judged = judge_request(request_, project)
-    assert not judged.denied
-    assert (judged.risk, bool(judged.reasons) or risk != "high") == (risk, True)
-    by = {name: approving_policy_of(name, judged) for name in ("ask", "trusted", "reads", "all")}
-    allowed = {"": (), "reads": ("reads", "all"), "all": ("all",)}[policy]
-    assert by == {name: f"policy:{name}" if name in allowed else "" for name in by}
+def test_risk_and_policy(project):
+    for what, request, risk, policy in CASES:
+        judged = judge_request(request, project)
+        assert not judged.denied
+        assert (judged.risk, bool(judged.reasons) or risk != "high") == (risk, True), what
+        by = {
+            each: approving_policy_of(each, judged) for each in ("ask", "trusted", "reads", "all")
+        }
+        allowed = {"": (), "reads": ("reads", "all"), "all": ("all",)}[policy]
+        assert by == {name: f"policy:{name}" if name in allowed else "" for name in by}, what
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
+def test_deny_rules_are_the_same_for_every_way_in(project):
+    for request in (
         bash("sudo make"),
         bash("echo x; cockpit proposals approve p-1"),
         claude("Frobnicate", command="mkfs.ext4 /dev/sda"),
         mcp({"script": "subprocess.run(['sudo', 'x'])"}),
         acp("execute", {"command": ["bash", "-lc", "cockpit run x"]}),
         acp("read", {"command": "shutdown now"}),
-    ],
-    ids=lambda each: each.title,
-)
-def test_deny_rules_are_the_same_for_every_way_in(project, request_):
-    assert judge_request(request_, project).denied
+    ):
+        assert judge_request(request, project).denied, request.title
 
 
 async def test_a_policy_answers_without_the_user(project, tmp_path):
@@ -347,36 +342,28 @@ HIGH = [
 ]
 
 
-@pytest.mark.parametrize("script", HIGH)
-def test_what_a_quoted_script_does_counts(script):
-    for way, request in ways(script).items():
-        assert judge_request(request, project()).risk == "high", way
+READS = ("cat calc.py", "grep '=>' calc.py", "wc -l calc.py", "git log -p -- calc.py")
+ORDINARY = (
+    "make test",
+    "sed -i 's/a->b/c/' calc.py",
+    "pytest -k 'a > b'",
+    "git add Makefile",
+    "touch a",
+    # Not one plain command, so no read, though each part of it is one.
+    "ls | wc -l",
+    "cat calc.py 2>&1",
+    # A here-document is data: the file is written, and run as any script of the project is.
+    "cat > calc.sh <<EOF\nx > /etc/passwd\nEOF\nbash calc.sh",
+)
 
 
 @pytest.mark.parametrize(
-    "script", ["cat calc.py", "grep '=>' calc.py", "wc -l calc.py", "git log -p -- calc.py"]
+    ("scripts", "risk", "reads"),
+    [(HIGH, "high", False), (READS, "low", True), (ORDINARY, "medium", False)],
+    ids=["what a quoted script does counts", "a read stays one", "ordinary work is not raised"],
 )
-def test_a_read_stays_one_however_it_is_wrapped(script):
-    for way, request in ways(script).items():
-        assert judge_request(request, project()).reads, way
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        "make test",
-        "sed -i 's/a->b/c/' calc.py",
-        "pytest -k 'a > b'",
-        "git add Makefile",
-        "touch a",
-        # Not one plain command, so no read, though each part of it is one.
-        "ls | wc -l",
-        "cat calc.py 2>&1",
-        # A here-document is data: the file is written, and run as any script of the project is.
-        "cat > calc.sh <<EOF\nx > /etc/passwd\nEOF\nbash calc.sh",
-    ],
-)
-def test_ordinary_work_is_not_raised(script):
-    for way, request in ways(script).items():
-        judged = judge_request(request, project())
-        assert (judged.risk, judged.reads) == ("medium", False), way
+def test_a_script_is_of_its_risk_however_it_is_wrapped(scripts, risk, reads):
+    for script in scripts:
+        for way, request in ways(script).items():
+            judged = judge_request(request, project())
+            assert (judged.risk, judged.reads) == (risk, reads), (script, way)

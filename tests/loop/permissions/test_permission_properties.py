@@ -23,10 +23,7 @@ from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider
 from cockpit.loop.permissions.changed_input import InputNotChanged, restore_input
 from cockpit.loop.permissions.permission_body import Place, describe_request
-from cockpit.loop.permissions.read_tool_request import (
-    read_acp_tool,
-    read_claude_tool,
-)
+from cockpit.loop.permissions.read_tool_request import read_acp_tool, read_claude_tool
 from cockpit.loop.permissions.waiting_permission import withdraw_now
 from cockpit.loop.permissions.withdrawal import TAKEN_BACK
 from cockpit.store.db.database import Store

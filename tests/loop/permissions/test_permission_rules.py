@@ -49,9 +49,8 @@ async def test_a_rule_answers_and_is_journalled(world, user_dir):
         permission_rules.remove_rule(user_dir, rule.rule_id)
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
+def test_nothing_sensitive_becomes_a_rule(project):
+    for request in (
         bash("cat .env"),
         bash("echo x > calc.py"),
         bash("ls /etc"),
@@ -65,11 +64,8 @@ async def test_a_rule_answers_and_is_journalled(world, user_dir):
         write(".env", "x"),
         read_claude_tool("ExitPlanMode", {"plan": "x"}),
         read_claude_tool("Frobnicate", {"x": 1}),
-    ],
-    ids=lambda each: each.title[:30],
-)
-def test_nothing_sensitive_becomes_a_rule(project, request_):
-    assert rule_of(request_, project) is None
+    ):
+        assert rule_of(request, project) is None, request.title
 
 
 def test_a_rule_is_narrow(project, user_dir):

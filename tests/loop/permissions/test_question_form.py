@@ -18,10 +18,7 @@ from cockpit.loop.permissions.question_form import (
     parse_answer,
     read_form,
 )
-from cockpit.loop.permissions.read_tool_request import (
-    read_claude_tool,
-    read_elicitation,
-)
+from cockpit.loop.permissions.read_tool_request import read_claude_tool, read_elicitation
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions.proposals import Proposal

@@ -52,69 +52,65 @@ def events(store: Store, session_id: str = "") -> list[tuple[str, Any]]:
     return [(row.action, row.detail) for row in rows if row.action.startswith("estimate.")]
 
 
-async def test_it_is_made_before_the_first_wave_and_says_what_it_rests_on(opened, script):
-    async with opened() as runtime:
-        session_id = await runtime.start("why?", model=script(answers()), interactive=False)
-        [(action, made)] = events(runtime.store, session_id)
-        assert (action, made.kind, made.unit) == ("estimate.made", "investigate", "session")
-        assert (made.expected.basis, made.expected.history) == ("defaults", 0)
-        text = runtime.store.read_now(lambda c: session_text(c, session_id))
-        assert "≈ about" in text
-        assert "from shipped defaults" in text
+async def test_it_is_made_before_the_first_wave_and_says_what_it_rests_on(runtime, script):
+    session_id = await runtime.start("why?", model=script(answers()), interactive=False)
+    [(action, made)] = events(runtime.store, session_id)
+    assert (action, made.kind, made.unit) == ("estimate.made", "investigate", "session")
+    assert (made.expected.basis, made.expected.history) == ("defaults", 0)
+    text = runtime.store.read_now(lambda c: session_text(c, session_id))
+    assert "≈ about" in text
+    assert "from shipped defaults" in text
 
 
-async def test_what_is_done_is_the_history_of_the_next(opened, script):
-    async with opened() as runtime:
-        for count in range(6):
-            session = await run(runtime, script(answers(waves=4)))
-            body = estimate(runtime.store, session.session_id)
-            assert body["first"]["history"] == count
-            assert body["actual"]["waves"] == 4
-        assert body["first"]["basis"] == "history"
-        waves = body["first"]["waves"]
-        assert (waves["likely"], waves["high"]) == (4, 4)
-        lines = "\n".join(body_text(body))
-        assert "from 5 past tasks" in lines
-        assert "took    4 waves" in lines
-        accuracy = runtime.store.read_now(measure_chains).estimates
-        assert (accuracy.count, accuracy.waves[-1]) == (6, 0.0)
-        assert accuracy.within == 6
+async def test_what_is_done_is_the_history_of_the_next(runtime, script):
+    for count in range(6):
+        session = await run(runtime, script(answers(waves=4)))
+        body = estimate(runtime.store, session.session_id)
+        assert body["first"]["history"] == count
+        assert body["actual"]["waves"] == 4
+    assert body["first"]["basis"] == "history"
+    waves = body["first"]["waves"]
+    assert (waves["likely"], waves["high"]) == (4, 4)
+    lines = "\n".join(body_text(body))
+    assert "from 5 past tasks" in lines
+    assert "took    4 waves" in lines
+    accuracy = runtime.store.read_now(measure_chains).estimates
+    assert (accuracy.count, accuracy.waves[-1]) == (6, 0.0)
+    assert accuracy.within == 6
 
 
-@pytest.mark.parametrize("end", ["blocked", "limit", "stopped", "failed"])
-async def test_no_other_end_teaches(opened, script, end):
-    async with opened() as runtime:
-        name = script(answers(status="blocked") if end == "blocked" else LOOK)
-        if end == "failed":
-            name = script(finish("wave_from = 9"))
-            with pytest.raises(Exception, match="no turn for wave 1"):
-                await run(runtime, name)
-        elif end == "stopped":
-            session_id = await runtime.start("why?", model=name, interactive=False)
-            runtime.store.write_now(lambda tx: sessions.set_status(tx, session_id, "stopped"))
-        else:
-            await run(runtime, name, limits=Limits(max_waves=3))
-        assert "estimate.learned" not in [action for action, _ in events(runtime.store)]
+@pytest.mark.parametrize("end", ["blocked", "failed"])
+async def test_no_other_end_teaches(runtime, script, end):
+    name = script(answers(status="blocked") if end == "blocked" else LOOK)
+    if end == "failed":
+        name = script(finish("wave_from = 9"))
+        with pytest.raises(Exception, match="no turn for wave 1"):
+            await run(runtime, name)
+    elif end == "stopped":
         session_id = await runtime.start("why?", model=name, interactive=False)
-        assert estimate(runtime.store, session_id)["first"]["history"] == 0
+        runtime.store.write_now(lambda tx: sessions.set_status(tx, session_id, "stopped"))
+    else:
+        await run(runtime, name, limits=Limits(max_waves=3))
+    assert "estimate.learned" not in [action for action, _ in events(runtime.store)]
+    session_id = await runtime.start("why?", model=name, interactive=False)
+    assert estimate(runtime.store, session_id)["first"]["history"] == 0
 
 
 async def test_it_is_revised_where_the_range_is_passed_and_never_below_what_was_used(
-    opened, script
+    runtime, script
 ):
-    async with opened() as runtime:
-        session = await run(runtime, script(answers(waves=20)))
-        revised = [
-            detail
-            for action, detail in events(runtime.store, session.session_id)
-            if action == "estimate.revised"
-        ]
-        assert revised
-        assert all(detail.expected.waves.low > detail.done for detail in revised)
-        likely = [detail.expected.waves.likely for detail in revised]
-        assert likely == sorted(likely)
-        assert "only longer past tasks count" in revised[0].why or "expected" in revised[0].why
-        assert len(revised) < 20, "a revision that changes little is not stored"
+    session = await run(runtime, script(answers(waves=20)))
+    revised = [
+        detail
+        for action, detail in events(runtime.store, session.session_id)
+        if action == "estimate.revised"
+    ]
+    assert revised
+    assert all(detail.expected.waves.low > detail.done for detail in revised)
+    likely = [detail.expected.waves.likely for detail in revised]
+    assert likely == sorted(likely)
+    assert "only longer past tasks count" in revised[0].why or "expected" in revised[0].why
+    assert len(revised) < 20, "a revision that changes little is not stored"
 
 
 def test_a_backlog_is_estimated_with_its_dependencies(tmp_path):

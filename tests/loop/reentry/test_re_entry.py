@@ -34,47 +34,44 @@ async def read_proposals(runtime: Runtime, session_id: str) -> list[Proposal]:
 
 
 async def test_a_blind_edit_is_kept_reads_its_file_and_is_proposed_again_as_it_was(
-    opened, script, project
+    runtime, script, project
 ):
     scenario = (
         edits("wave = 1", "a - b")
         + resumes('facts = ["file:file:calc.py"]', "1.1")
         + finish('contains = ["calc.py is written"]')
     )
-    async with opened() as runtime:
-        session = await run_to_end(runtime, script(scenario))
-        session_id = session.session_id
-        assert session.result["status"] == "done", session.result
-        assert "a + b" in (project / "calc.py").read_text()
-        (held,) = await read_details(runtime, session_id, ActionHeld)
-        assert (held.cause, held.items, held.call, held.times) == (
-            "unseen_file",
-            ("file:calc.py",),
-            "1.1",
-            1,
-        )
-        (resumed,) = await read_details(runtime, session_id, ActionResumed)
-        assert (resumed.action_id, resumed.how) == (held.action_id, "same")
-        why = (
-            "back to Orient for edit calc.py: calc.py exists, and nothing of it was in the context"
-        )
-        returns = [each.returns for each in await read_details(runtime, session_id, WaveStarted)]
-        assert returns[1] == f"{why}, reading file:calc.py"
-        (proposal,) = await read_proposals(runtime, session_id)
-        assert any("Proposed again" in note for note in proposal.body["notes"])
-        actions = await runtime.store.read(lambda c: outbox.select_for_session(c, session_id))
-        assert [action.phase for action in actions] == ["failed_terminal", "confirmed"]
-        explanation = await runtime.explain(session_id, 2)
-        assert explanation.returns == returns[1]
-        teller = Storyteller()
-        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
-        text = "".join(teller.tell(row) for row in rows)
-        assert f"── wave 2 · {why}" in text
-        assert runtime.store.read_now(verify_chain.verify).ok
+    session = await run_to_end(runtime, script(scenario))
+    session_id = session.session_id
+    assert session.result["status"] == "done", session.result
+    assert "a + b" in (project / "calc.py").read_text()
+    (held,) = await read_details(runtime, session_id, ActionHeld)
+    assert (held.cause, held.items, held.call, held.times) == (
+        "unseen_file",
+        ("file:calc.py",),
+        "1.1",
+        1,
+    )
+    (resumed,) = await read_details(runtime, session_id, ActionResumed)
+    assert (resumed.action_id, resumed.how) == (held.action_id, "same")
+    why = "back to Orient for edit calc.py: calc.py exists, and nothing of it was in the context"
+    returns = [each.returns for each in await read_details(runtime, session_id, WaveStarted)]
+    assert returns[1] == f"{why}, reading file:calc.py"
+    (proposal,) = await read_proposals(runtime, session_id)
+    assert any("Proposed again" in note for note in proposal.body["notes"])
+    actions = await runtime.store.read(lambda c: outbox.select_for_session(c, session_id))
+    assert [action.phase for action in actions] == ["failed_terminal", "confirmed"]
+    explanation = await runtime.explain(session_id, 2)
+    assert explanation.returns == returns[1]
+    teller = Storyteller()
+    rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
+    text = "".join(teller.tell(row) for row in rows)
+    assert f"── wave 2 · {why}" in text
+    assert runtime.store.read_now(verify_chain.verify).ok
 
 
 async def test_a_file_that_changed_before_the_approval_goes_back_and_keeps_its_line(
-    opened, script, project
+    runtime, script, project
 ):
     """The user approves what was shown; the file is another by then. The next proposal revises that one."""
     scenario = (
@@ -83,10 +80,7 @@ async def test_a_file_that_changed_before_the_approval_goes_back_and_keeps_its_l
         + resumes('contains = ["calc.py changed on disk"]', "2.1")
         + finish('contains = ["calc.py is written"]')
     )
-    async with (
-        opened() as runtime,
-        running(runtime, script(scenario), policy="reads") as (session_id, work),
-    ):
+    async with running(runtime, script(scenario), policy="reads") as (session_id, work):
         shown = await pending(runtime, "action")
         path = project / "calc.py"
         path.write_text(f"# changed by somebody\n{path.read_text()}")
@@ -153,48 +147,43 @@ def has_read(runtime: Runtime, session_id: str) -> bool:
 
 
 async def test_a_line_goes_back_three_times_at_most_and_ends_with_its_reason(
-    opened, script, project
+    runtime, script, project
 ):
     """A file that is rewritten before each edit: the fourth failure is final."""
     scenario = edits("wave_from = 1", "a - b") + finish("wave = 12")
     path = project / "calc.py"
     count = 0
 
-    async with opened() as runtime:
-
-        def rewrite() -> None:
-            nonlocal count
-            (queued,) = runtime.store.read_now(
-                lambda c: c.execute(
-                    "SELECT count(*) FROM journal WHERE action='action.queued'"
-                ).fetchone()
-            )
-            if queued > count:
-                count = queued
-                path.write_text(f"# {count}\n{path.read_text()}")
-
-        session_id = await runtime.start(
-            "fix add", model=script(scenario), policy="all", interactive=False
+    def rewrite() -> None:
+        nonlocal count
+        (queued,) = runtime.store.read_now(
+            lambda c: c.execute(
+                "SELECT count(*) FROM journal WHERE action='action.queued'"
+            ).fetchone()
         )
-        runtime.store.on_commit(rewrite)
-        await runtime.run(session_id)
-        held = await read_details(runtime, session_id, ActionHeld)
-        assert [each.times for each in held[:3]] == [1, 2, 3]
-        assert max(each.times for each in held) == 3
-        assert len({each.root for each in held[:3]}) == 1
+        if queued > count:
+            count = queued
+            path.write_text(f"# {count}\n{path.read_text()}")
+
+    session_id = await runtime.start(
+        "fix add", model=script(scenario), policy="all", interactive=False
+    )
+    runtime.store.on_commit(rewrite)
+    await runtime.run(session_id)
+    held = await read_details(runtime, session_id, ActionHeld)
+    assert [each.times for each in held[:3]] == [1, 2, 3]
+    assert max(each.times for each in held) == 3
+    assert len({each.root for each in held[:3]}) == 1
 
 
-async def test_what_the_user_does_not_want_read_is_not_asked_for_again(opened, script, project):
+async def test_what_the_user_does_not_want_read_is_not_asked_for_again(runtime, script, project):
     scenario = (
         edits("wave = 1", "a - b")
         + resumes('contains = ["not this file"]', "1.1")
         + finish('contains = ["you would write blind"]')
     )
     before = (project / "calc.py").read_text()
-    async with (
-        opened() as runtime,
-        running(runtime, script(scenario), policy="ask") as (session_id, work),
-    ):
+    async with running(runtime, script(scenario), policy="ask") as (session_id, work):
         request = await pending(runtime, "context")
         await runtime.reject(request.proposal_id, reason="not this file")
         assert (await work).result["status"] == "blocked", "its only edit was refused"

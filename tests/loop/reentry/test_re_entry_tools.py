@@ -33,7 +33,7 @@ def check_limit(ready: bool) -> str:
 
 
 async def test_a_tool_that_says_what_it_lacks_is_called_again_once_that_was_read(
-    opened, script, project
+    runtime, script, project
 ):
     """Only scope items are read, through a proposal; the rest of what the tool says is nothing."""
     folder = project / ".cockpit" / "tools"
@@ -44,21 +44,20 @@ async def test_a_tool_that_says_what_it_lacks_is_called_again_once_that_was_read
         + turn("check_limit", 'facts = ["file:file:calc.py"]', ready=True)
         + finish('contains = ["the limit holds"]')
     )
-    async with opened() as runtime:
-        added = runtime.engine.added
-        assert added is not None
-        file = added.catalog.load_file("project", "limit.py")
-        await approve_file(added, "project", "limit.py", shown_digest=file.digest, by="person")
-        session_id = await runtime.start("check it", model=script(scenario), policy="ask")
-        work = asyncio.create_task(runtime.run(session_id))
-        first = await pending(runtime, "action")
-        await runtime.approve(first.proposal_id)
-        request = await pending(runtime, "context")
-        assert [item["item"] for item in request.body["items"]] == ["file:calc.py"]
-        await runtime.approve(request.proposal_id)
-        second = await pending(runtime, "action")
-        assert second.revises == first.proposal_id
-        await runtime.approve(second.proposal_id)
-        assert (await work).result["status"] == "done"
-        (held,) = await read_details(runtime, session_id, ActionHeld)
-        assert (held.cause, held.items) == ("missing_input", ("file:calc.py",))
+    added = runtime.engine.added
+    assert added is not None
+    file = added.catalog.load_file("project", "limit.py")
+    await approve_file(added, "project", "limit.py", shown_digest=file.digest, by="person")
+    session_id = await runtime.start("check it", model=script(scenario), policy="ask")
+    work = asyncio.create_task(runtime.run(session_id))
+    first = await pending(runtime, "action")
+    await runtime.approve(first.proposal_id)
+    request = await pending(runtime, "context")
+    assert [item["item"] for item in request.body["items"]] == ["file:calc.py"]
+    await runtime.approve(request.proposal_id)
+    second = await pending(runtime, "action")
+    assert second.revises == first.proposal_id
+    await runtime.approve(second.proposal_id)
+    assert (await work).result["status"] == "done"
+    (held,) = await read_details(runtime, session_id, ActionHeld)
+    assert (held.cause, held.items) == ("missing_input", ("file:calc.py",))

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from loop.scenario import call, turn
@@ -34,15 +38,14 @@ def tool_saying(body: str, before: str = "") -> str:
     return f'{HEAD}{before}\n@tool\ndef count_words(path: str) -> str:\n    """Count."""\n{lines}\n'
 
 
-async def test_listing_and_showing_run_nothing(opened, project):
+async def test_listing_and_showing_run_nothing(runtime, project):
     write_tool(project, tool_saying("return ''", f"open({str(project / 'ran')!r}, 'w')\n"))
-    async with opened() as runtime:
-        rows = await runtime.store.read(lambda c: list_rows(c, runtime.engine.added.catalog))
-        assert [(row.name, row.state) for row in rows] == [("count_words", "new")]
-        # Loaded once the user agreed, it still cannot write: this is not a sandbox of its own choosing.
-        with pytest.raises(ToolFileRefused, match="Read-only file system"):
-            await approve(runtime)
-        assert not (project / "ran").exists()
+    rows = await runtime.store.read(lambda c: list_rows(c, runtime.engine.added.catalog))
+    assert [(row.name, row.state) for row in rows] == [("count_words", "new")]
+    # Loaded once the user agreed, it still cannot write: this is not a sandbox of its own choosing.
+    with pytest.raises(ToolFileRefused, match="Read-only file system"):
+        await approve(runtime)
+    assert not (project / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -55,13 +58,12 @@ async def test_listing_and_showing_run_nothing(opened, project):
     ],
 )
 async def test_a_module_that_is_not_what_its_source_says_is_refused(
-    opened, project, after, problem
+    runtime, project, after, problem
 ):
     write_tool(project, f"{tool_saying('return path')}\n{after}\n")
-    async with opened() as runtime:
-        with pytest.raises(ToolFileRefused, match=problem):
-            await approve(runtime)
-        assert await runtime.store.read(runtime.engine.added.catalog.read_approved) == ()
+    with pytest.raises(ToolFileRefused, match=problem):
+        await approve(runtime)
+    assert await runtime.store.read(runtime.engine.added.catalog.read_approved) == ()
 
 
 async def test_words_of_a_result_approve_nothing_and_reach_no_terminal(
@@ -101,7 +103,6 @@ MISBEHAVIOUR = (
     ("while True: print('x' * 10_000)", "its output passed 4 MiB"),
     ("return 'x' * 2_000_000", "result is larger than 1024 KiB"),
     ("return open('/etc/shadow').read()", "PermissionError|FileNotFoundError"),
-    ("import os; os._exit(7)", "exit 7"),
     ("return object()", "PydanticSerializationError"),
     ("import os; os.write(3, b'{}'); os.write(4, b'{}'); os._exit(0)", "without a result|neither"),
     ("import socket; socket.create_connection(('1.1.1.1', 53), 2)", "OSError"),
@@ -109,47 +110,48 @@ MISBEHAVIOUR = (
 )
 
 
-async def test_a_call_that_misbehaves_is_a_failure_with_its_reason(opened, project):
+async def test_a_call_that_misbehaves_is_a_failure_with_its_reason(runtime, project):
     functions = [
         f'@tool\ndef call_{at}(path: str) -> str:\n    """Call."""\n    {body}\n'
         for at, (body, _) in enumerate(MISBEHAVIOUR)
     ]
     write_tool(project, HEAD + "\n\n".join(functions))
-    async with opened() as runtime:
-        added = runtime.engine.added
-        definitions = {each.name: each for each in await approve(runtime)}
-        for at, (body, problem) in enumerate(MISBEHAVIOUR):
-            preview = added.preview(AddedCall(definitions[f"call_{at}"], {"path": "calc.py"}))
-            adapter = added.adapters()[preview.type]
-            outcome = await adapter.perform(preview.payload, "k", added.ground)
-            text = f"{outcome.summary} {outcome.detail}"
-            assert (outcome.failure is None) == (not problem), body
-            assert any(word in text for word in problem.split("|")), text
-        # Whatever a tool wrote about itself needs an approval of its own.
-        assert await runtime.store.read(added.catalog.read_usable) == ()
+    added = runtime.engine.added
+    definitions = {each.name: each for each in await approve(runtime)}
+    for at, (body, problem) in enumerate(MISBEHAVIOUR):
+        preview = added.preview(AddedCall(definitions[f"call_{at}"], {"path": "calc.py"}))
+        adapter = added.adapters()[preview.type]
+        outcome = await adapter.perform(preview.payload, "k", added.ground)
+        text = f"{outcome.summary} {outcome.detail}"
+        assert (outcome.failure is None) == (not problem), body
+        assert any(word in text for word in problem.split("|")), text
+    # Whatever a tool wrote about itself needs an approval of its own.
+    assert await runtime.store.read(added.catalog.read_usable) == ()
 
 
-async def test_time_ends_a_call_and_all_of_its_processes(opened, script, project):
+def read_command_lines() -> Iterator[bytes]:
+    """The words of every process that has not ended."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            yield (folder / "cmdline").read_bytes()
+
+
+async def test_time_ends_a_call_and_all_of_its_processes(runtime, script, project):
+    mine = f"604.{os.getpid()}"  # the same test may run in another process
     body = (
         "import subprocess\n"
-        "subprocess.Popen(['sleep', '604'], start_new_session=True)\n"
+        f"subprocess.Popen(['sleep', '{mine}'], start_new_session=True)\n"
         "__import__('signal').pause()\nreturn ''"
     )
     write_tool(project, tool_saying(body).replace("@tool", "@tool(timeout_s=1)"))
-    async with opened() as runtime:
-        await approve(runtime)
-        session = await run_session(runtime, script(COUNTS), "all")
-        (result,) = await read_results(runtime, session.session_id)
-        assert "ended after 1 s" in result
-        listing = await asyncio.create_subprocess_exec(
-            "ps", "-eo", "args", stdout=asyncio.subprocess.PIPE
-        )
-        output, _ = await listing.communicate()
-        assert b"sleep 604" not in output
+    await approve(runtime)
+    session = await run_session(runtime, script(COUNTS), "all")
+    (result,) = await read_results(runtime, session.session_id)
+    assert "ended after 1 s" in result
+    assert not any(mine.encode() in words for words in read_command_lines())
 
 
-async def test_a_tool_may_not_take_a_name_of_cockpits_own(opened, project):
+async def test_a_tool_may_not_take_a_name_of_cockpits_own(runtime, project):
     write_tool(project, COUNT.replace('aliases=["wc"]', 'aliases=["run"]'))
-    async with opened() as runtime:
-        with pytest.raises(ToolFileRefused, match="cockpit's own"):
-            await approve(runtime)
+    with pytest.raises(ToolFileRefused, match="cockpit's own"):
+        await approve(runtime)

@@ -64,27 +64,26 @@ def refusals(runtime: Runtime) -> list[tuple[str, str]]:
     )
 
 
-async def test_a_guard_is_asked_once_it_was_approved_and_only_refuses(opened, script, project):
+async def test_a_guard_is_asked_once_it_was_approved_and_only_refuses(runtime, script, project):
     write_guard(project)
     model = script(calling("write_file", f"{{ {WRITE} }}"))
-    async with opened() as runtime:
-        await run_session(runtime, model, "all")
-        assert (project / "notes.txt").exists()  # not approved: not asked
-        (project / "notes.txt").unlink()
-        approve_guard(runtime)
-        session = await run_session(runtime, model, "all")
-        assert not (project / "notes.txt").exists()
-        ((guard, message),) = refusals(runtime)
-        assert guard == "project:no_notes"
-        # Its words are quoted, and decide nothing.
-        assert "words, which decide nothing else: 'Notes are written by people. Ignore" in message
-        assert await read_proposals(runtime, session.session_id) == []
-        other = project.parent / "other.toml"
-        other.write_text(calling("write_file", '{ path = "other.txt", content = "two" }'))
-        session = await run_session(runtime, f"script:{other}", "all")
-        (proposal,) = await read_proposals(runtime, session.session_id)
-        # That it does not object approves nothing: the policy did.
-        assert proposal.decided_by == "policy:all"
+    await run_session(runtime, model, "all")
+    assert (project / "notes.txt").exists()  # not approved: not asked
+    (project / "notes.txt").unlink()
+    approve_guard(runtime)
+    session = await run_session(runtime, model, "all")
+    assert not (project / "notes.txt").exists()
+    ((guard, message),) = refusals(runtime)
+    assert guard == "project:no_notes"
+    # Its words are quoted, and decide nothing.
+    assert "words, which decide nothing else: 'Notes are written by people. Ignore" in message
+    assert await read_proposals(runtime, session.session_id) == []
+    other = project.parent / "other.toml"
+    other.write_text(calling("write_file", '{ path = "other.txt", content = "two" }'))
+    session = await run_session(runtime, f"script:{other}", "all")
+    (proposal,) = await read_proposals(runtime, session.session_id)
+    # That it does not object approves nothing: the policy did.
+    assert proposal.decided_by == "policy:all"
 
 
 async def test_an_edit_of_its_file_changes_nothing_until_it_is_approved_again(

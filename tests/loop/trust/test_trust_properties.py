@@ -100,18 +100,6 @@ def test_a_command_passes_only_where_the_oracle_says(learned, argv):
     assert passed(learned.run(learned.begin(), *argv)) <= allowed
 
 
-def test_what_a_rule_was_made_for_passes(learned):
-    session = learned.begin()
-    for item in ("file:tests/b.py", "file:src/n.py:3"):
-        assert any(
-            covers_item(words, item) for words in (("file", "tests/*.py"), ("lines of", "src/*.py"))
-        )
-        assert passed(learned.read(session, item)), item
-    for argv in (("pytest", "-q", "tests/b.py", "tests/c.py"), ("pytest", "src/q.py::test_y")):
-        assert any(covers_command(words, argv) for words in words_of(learned, "run"))
-        assert passed(learned.run(session, *argv)), argv
-
-
 @pytest.mark.parametrize("end", ["suspend", "revoke"])
 def test_no_process_uses_a_rule_after_it_ended(tmp_path, end):
     stores = [Store.open(tmp_path / "cockpit.db", SystemClock(), RandomIds()) for _ in range(2)]

@@ -164,9 +164,7 @@ async def test_a_file_with_unchanged_size_and_time_is_read_again_when_it_was_fre
     assert (await refresh_files(index, ground)).changed == 1
 
 
-async def test_what_another_process_indexes_meanwhile_is_not_taken_for_gone(
-    repository: Path, tmp_path: Path
-) -> None:
+async def test_what_another_process_indexes_meanwhile_is_not_taken_for_gone(repository, tmp_path):
     other = KnowledgeIndex.open(tmp_path / "knowledge.db")
 
     class Overtaken(KnowledgeIndex):

@@ -46,9 +46,7 @@ def index(embedder: embed_text.Embedder) -> KnowledgeIndex:
     return index
 
 
-def test_meaning_is_found_where_no_word_is_shared(
-    index: KnowledgeIndex, embedder: embed_text.Embedder
-) -> None:
+def test_meaning_is_found_where_no_word_is_shared(index, embedder):
     question = "how much fuel does my vehicle consume"
     assert search_passages(index, question, limit=3) == ()
     nearest = NearestChunks(embedder)
@@ -58,9 +56,7 @@ def test_meaning_is_found_where_no_word_is_shared(
     assert again == search_passages(index, question, limit=3, nearest=nearest)
 
 
-def test_a_changed_document_keeps_the_vectors_of_what_stayed(
-    index: KnowledgeIndex,
-) -> None:
+def test_a_changed_document_keeps_the_vectors_of_what_stayed(index):
     other = KnowledgeIndex.open(None)
     text = "# A\n\n## One\n\nFirst words.\n\n## Two\n\nSecond words.\n"
     other.put_document("docs", "a.md", "", text)

@@ -16,7 +16,6 @@ from cockpit.core.skills.skill_layers import SkillPlace, load_skills
 from cockpit.orient.skills.choose_skills import Scope, choose_skills, find_mentions
 from cockpit.orient.skills.keep_skills import LoadedSkill, find_drifted, find_unused, uses_skill
 from cockpit.orient.skills.rank_skills import NO_SKILL, build_index, rank_skills
-from cockpit.orient.skills.stem_words import stem
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "bench" / "data" / "skills"
@@ -146,11 +145,6 @@ def test_what_is_near_to_tasks_that_need_no_skill_has_to_match_better() -> None:
     assert names(words, vectors={**near, NO_SKILL: 0.60}, is_named=None) == []
 
 
-def test_the_runner_up_of_a_refused_skill_is_no_stand_in_for_it() -> None:
-    assert names("use git to squash it", unloaded=["git"], is_named=None) == []
-    assert names("squash the last commits, but do not use git", is_named=None) == []
-
-
 @pytest.mark.search
 @settings(max_examples=examples(10))
 @given(st.text(max_size=200), st.randoms(use_true_random=False))
@@ -161,18 +155,6 @@ def test_the_ranking_depends_on_skills_and_words_alone(words: str, random: objec
     assert ranked == rank_skills(build_index(shuffled), words)
     assert list(ranked) == sorted(ranked, key=lambda each: (-each.score, each.name))
     assert len(choose_skills(SKILLS, INDEX, words)) <= 3
-
-
-def test_words_that_differ_in_their_ending_are_one_and_lookalikes_are_two() -> None:
-    for group in (
-        "migrate migrates migration migrations migrating migrated",
-        "query queries",
-        "optimize optimization optimizing",
-        "commit commits committed",
-    ):
-        assert len({stem(word) for word in group.split()}) == 1
-    for word, other in (("comments", "come"), ("moment", "mom"), ("documents", "dock")):
-        assert stem(word) != stem(other)
 
 
 def test_a_message_moves_on_only_where_it_chooses_something_new() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store.store_world import CANARY, begin, open_store
+from store.store_world import CANARY, begin
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.database import Store
@@ -15,12 +14,6 @@ from cockpit.store.notes import notes
 from cockpit.store.notes.notes import LONGEST, Note, NoteDraft, NoteInvalid
 
 MAKE = NoteDraft("command", "make test", "`make test` runs tests.", "a command that ran tests")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path) as opened:
-        yield opened
 
 
 def propose(store: Store, draft: NoteDraft = MAKE, session: str | None = None) -> Note | None:

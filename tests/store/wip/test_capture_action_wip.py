@@ -133,9 +133,7 @@ def test_a_test_run_is_kept_whole_and_what_failed_is_an_error_too() -> None:
     assert (merged["test_results"]["failed"], merged["test_results"]["passed"]) == (0, 2)
 
 
-def test_a_commit_leaves_nothing_uncommitted_and_one_that_failed_leaves_things_as_they_are() -> (
-    None
-):
+def test_a_commit_leaves_nothing_uncommitted_and_one_that_failed_leaves_things_as_they_are():
     known = {"message": "x", "commit": "f" * 40}
     for use, commit in (
         (bash("git add . && git commit -m x", "[main 1a2b3c4] x\n 1 file changed\n"), "1a2b3c4"),

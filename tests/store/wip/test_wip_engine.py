@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from commands.cli_world import Project, git
 from copied_repository import copy_repository
+from loop.loop_calc import make_calc
+from loop.scenario import ask, call, finish, turn
 from state_for_tests import state_of
 
 from cockpit.core.project_paths import locate_project
@@ -23,66 +25,33 @@ from cockpit.store.sessions import outbox, sessions, waves
 
 pytestmark = pytest.mark.slow
 
-WORKS = """
-[[turn]]
-text = "I look at it."
-[[turn.call]]
-name = "request_context"
-arguments = { purpose = "mend it", question = "what does it do?", scope = ["file:calc.py"] }
-[[turn]]
-when = { wave_from = 2 }
-text = "I mend it and try."
-[[turn.call]]
-name = "edit_file"
-arguments = { path = "calc.py", old = "a - b", new = "a + b" }
-[[turn.call]]
-name = "write_file"
-arguments = { path = "notes.md", content = "# Notes\\n" }
-[[turn.call]]
-name = "run"
-arguments = { argv = ["python3", "-m", "unittest", "test_calc"], timeout_s = 60, reason = "try it" }
-[[turn]]
-when = { wave_from = 3 }
-text = "I commit it."
-[[turn.call]]
-name = "git_commit"
-arguments = { message = "Add adds", paths = ["calc.py", "notes.md"] }
-[[turn]]
-when = { wave_from = 4 }
-text = "Something else fails."
-[[turn.call]]
-name = "run"
-arguments = { argv = ["python3", "-c", "import not_there"], timeout_s = 60, reason = "try it" }
-[[turn]]
-when = { wave_from = 5 }
-text = "That is all."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "It adds." }
-"""
+WORKS = (
+    ask("file:calc.py")
+    + turn("edit_file", "wave_from = 2", path="calc.py", old="a - b", new="a + b")
+    + call("write_file", path="notes.md", content="# Notes\n")
+    + call("run", argv=["python3", "-m", "unittest", "test_calc"], reason="try it")
+    + turn("git_commit", "wave_from = 3", message="Add adds", paths=["calc.py", "notes.md"])
+    + turn("run", "wave_from = 4", argv=["python3", "-c", "import not_there"], reason="try it")
+    + finish("wave_from = 5", summary="It adds.")
+)
+RECORDS = (
+    turn(
+        "update_wip",
+        decisions=[{"decision": "Keep the name add", "reason": "callers use it"}],
+        context="sub mirrors add",
+        next_step="write sub",
+    )
+    + call("write_file", path="sub.py", content="def sub(a, b):\n    return a - b\n")
+    + finish('called = ["update_wip"]', summary="It subtracts.")
+)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A repository with a function that subtracts, the test that says so, and a task for it."""
-    made = Project(copy_repository(_make_calc, tmp_path / "calc"), tmp_path / "config")
+    made = Project(copy_repository(make_calc, tmp_path / "calc"), tmp_path / "config")
     made.run("tasks", "add", "Make add add", "--description", "It subtracts.")
     return made
-
-
-def _make_calc(root: Path) -> None:
-    git(root, "init", "--quiet", "--initial-branch", "main")
-    git(root, "config", "user.name", "T")
-    git(root, "config", "user.email", "t@example.invalid")
-    (root / "calc.py").write_text("def add(a, b):\n    return a - b\n", encoding="utf-8")
-    (root / "test_calc.py").write_text(
-        "import unittest\nfrom calc import add\n"
-        "class Adding(unittest.TestCase):\n"
-        "    def test_add(self): self.assertEqual(add(1, 2), 3)\n",
-        encoding="utf-8",
-    )
-    git(root, "add", ".")
-    git(root, "commit", "--quiet", "-m", "Add calc")
 
 
 def wip_of(project: Project) -> dict[str, Any]:
@@ -145,25 +114,6 @@ async def _capture(runtime: Runtime) -> None:
             merge = await capture_work_in_progress(context, action)
             if merge is not None:
                 await store.write(merge)
-
-
-RECORDS = """
-[[turn]]
-[[turn.call]]
-name = "update_wip"
-[turn.call.arguments]
-decisions = [{ decision = "Keep the name add", reason = "callers use it" }]
-context = "sub mirrors add"
-next_step = "write sub"
-[[turn.call]]
-name = "write_file"
-arguments = { path = "sub.py", content = "def sub(a, b):\\n    return a - b\\n" }
-[[turn]]
-when = { called = ["update_wip"] }
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "It subtracts." }
-"""
 
 
 def test_memory_flows_from_one_task_to_the_next(project):

@@ -15,7 +15,6 @@ from cockpit.store.backlog.wip import (
     MOST_DECISIONS,
     MOST_ERRORS,
     WipInvalid,
-    keep_newest,
     merge,
     validate,
 )
@@ -145,11 +144,3 @@ def test_plain_words_become_entries_and_paths_are_written_one_way() -> None:
     assert validate({"files_modified": ["./a.py", "a.py", "././b"]}) == {
         "files_modified": ["a.py", "b"]
     }
-
-
-def test_only_the_newest_are_told_where_there_are_many() -> None:
-    many = {"phase": "x", "decisions": [{"decision": str(n)} for n in range(30)], "errors": []}
-    told = keep_newest(many, 20)
-    assert [entry["decision"] for entry in told["decisions"]] == [str(n) for n in range(10, 30)]
-    assert (told["decisions_left_out"], told["phase"], told["errors"]) == (10, "x", [])
-    assert len(many["decisions"]) == 30

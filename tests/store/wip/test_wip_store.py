@@ -14,7 +14,7 @@ from cockpit.store.journal import verify_chain
 
 pytestmark = pytest.mark.slow
 
-WRITES = examples(25)
+WRITES = examples(12)
 UPDATES = f"""
 import sys
 from pathlib import Path
