@@ -53,18 +53,6 @@ def test_each_layer_overrides_the_one_before(folders: tuple[Path, Path]) -> None
     assert most() == (70, "command line")
 
 
-def test_a_project_only_lowers_the_limit_of_workers(folders: tuple[Path, Path]) -> None:
-    settings = load(folders, mine="[headless]\nmax_chains = 7\n")
-    assert settings.headless.max_chains == 7
-    assert list(settings.origins) == ["[headless] max_chains"]
-    with pytest.raises(ConfigInvalid, match="may only lower a limit"):
-        load(
-            folders,
-            mine="[headless]\nmax_chains = 7\n",
-            project="[headless]\nmax_chains = 8\n",
-        )
-
-
 def test_files_that_are_none_are_refused(folders: tuple[Path, Path]) -> None:
     file = folders[1] / "config.toml"
     file.write_bytes(b"\xff\xfe")

@@ -12,21 +12,16 @@ pytestmark = pytest.mark.slow
 REVIEW = "review main..feature"
 
 
-@pytest.fixture
-def run(project: Project, watched: Any) -> Any:
-    """A session that waits for the decision of a context request."""
-    started = watched("run", REVIEW, "--model", project.script())
-    started.until("session.waiting")
-    return started
-
-
 def front(project: Project) -> dict[str, Any]:
     found: list[dict[str, Any]] = project.json("proposals", "list", "--json")
     assert len(found) == 1
     return found[0]
 
 
-def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, run: Any) -> None:
+def test_it_is_decided_once_as_it_was_shown(project: Project, watched: Any) -> None:
+    """Discussed first, which ends the revision and passes the words on."""
+    run = watched("run", REVIEW, "--model", project.script())
+    run.until("session.waiting")
     waiting = front(project)["proposal_id"]
     project.run("proposals", "discuss", waiting, "--words", "only the room, please")
     said = run.until("message.completed")
@@ -34,9 +29,7 @@ def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, 
         said = run.until("message.completed")
     assert said["detail"]["text"] == "only the room, please"
     assert project.json("proposals", "show", waiting, "--json")["status"] == "discussed"
-
-
-def test_it_is_decided_once_as_it_was_shown(project: Project, run: Any) -> None:
+    run.until("session.waiting")
     waiting = front(project)["proposal_id"]
     for verb in ("approve", "reject", "discuss"):
         done = project.run("proposals", verb, waiting, "--shown", "0" * 64, expect=3)

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 import click
 import pytest
 from cli_world import Project
+from state_for_tests import state_of
 
+from cockpit.access import capability_tokens
+from cockpit.access.principals import PERSON
 from cockpit.access.token_scopes import SCOPES
 from cockpit.cli import root
 from cockpit.commands.caller_rights import SCOPES_OF_COMMANDS, find_scope
+from cockpit.store.db.database import Store
 
 pytestmark = pytest.mark.slow
 
@@ -72,13 +76,14 @@ def test_without_its_scope_a_command_says_nothing(project: Project) -> None:
     assert {name for name in SCOPES_OF_COMMANDS if " " in name} <= set(BOUND)
     project.run("tasks", "add", "A task")
 
-    def issue(*scopes: str) -> str:
-        words = [word for each in scopes for word in ("--scope", each)]
-        issued = project.json("tokens", "issue", "--namespace", "ci", *words, "--json")
-        return str(issued["token"])
+    with Store.open(state_of(project.root) / "cockpit.db") as store:
 
-    others = {scope: issue(*(set(SCOPES) - {scope})) for scope in SCOPES}
-    own = {scope: issue(scope) for scope in SCOPES}
+        def issue(*scopes: str) -> str:
+            given = {"namespace": "ci", "scopes": frozenset(scopes), "by": PERSON}
+            return store.write_now(lambda tx: capability_tokens.issue(tx, **given))[1]
+
+        others = {scope: issue(*(set(SCOPES) - {scope})) for scope in SCOPES}
+        own = {scope: issue(scope) for scope in SCOPES}
     for name in BOUND:
         scope = find_scope(name)
         project.extra = {"COCKPIT_TOKEN": others[scope]}

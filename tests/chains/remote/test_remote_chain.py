@@ -53,7 +53,10 @@ async def test_a_worker_that_is_cut_off_cannot_merge_and_works_again_later(tmp_p
             await world.begin(2, pace=0.2)
             coordinator = world.coordinate()
             world.start_worker("far", wire.url)
-            (claim,) = await world.until(lambda: world.details("remote.run.claimed"))
+            # Not when the claim stands here: its answer is on its way then.
+            (begun,) = await world.until(lambda: [x for x in world.said if " starts (" in x])
+            (claim,) = world.details("remote.run.claimed")
+            assert begun.startswith(f"far: {claim['task_id']} starts")
             wire.cut()
             world.start_worker("near")
             assert (await world.end(coordinator)).reason == "empty"
