@@ -84,12 +84,18 @@ def test_what_an_urgent_task_waits_for_is_as_urgent(work: Backlog) -> None:
 
 def test_a_priority_reaches_further_than_counts_do(work: Backlog) -> None:
     """Past the hundredth task, and past a shorter way around: nothing keeps its old place."""
-    chain = [work.task() for _ in range(104)]
-    links = [*itertools.pairwise(chain), (chain[0], chain[60])]
     epic = work.epic(priority="P2")
-    urgent = work.task(work.story(epic))
-    for before, after in [*links, (chain[-1], urgent)]:
-        work.depend(after, before)
+    story = work.story(epic)
+
+    def fill(tx: Tx) -> list[str]:
+        made = [service.create_task(tx, "A task", by="person").task_id for _ in range(104)]
+        urgent = service.create_task(tx, "A task", story_id=story, by="person").task_id
+        links = [*itertools.pairwise(made), (made[0], made[60]), (made[-1], urgent)]
+        for before, after in links:
+            service.add_dependency(tx, after, before, by="person")
+        return made
+
+    chain = work.store.write_now(fill)
     for priority, digit in (("P0", 3), ("P3", 1)):
         work.do(service.update_epic, epic, {"priority": priority})
         assert {work.queue()[task].priority_score // 10**9 for task in chain} == {digit}

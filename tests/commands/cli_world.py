@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +22,7 @@ from cockpit.access.principals import PERSON
 from cockpit.config.load_settings import load_settings
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.store.db.database import Store
-from cockpit.store.sessions import proposals
+from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
 COLD = (sys.executable, "-m", "cockpit")
@@ -117,7 +119,10 @@ class Project:
 
 @contextmanager
 def approving(project: Project) -> Iterator[list[Proposal]]:
-    """While a command runs in this process the user approves, in a thread, what waits; yields what did."""
+    """While a command runs in this process the user approves, in a thread, what waits; yields what did.
+
+    Where they cannot, the command is interrupted.
+    """
     database, shown, is_over = state_of(project.root) / "cockpit.db", [], threading.Event()
     settings = load_settings(None, env={}).runtime
 
@@ -127,6 +132,9 @@ def approving(project: Project) -> Iterator[list[Proposal]]:
         with Store.open(database) as store:
             while not is_over.wait(0.02):
                 for each in store.read_now(proposals.select_pending):
+                    asking = store.read_now(lambda c, each=each: sessions.load(c, each.session_id))
+                    if asking.status != "waiting":
+                        continue  # it has not said yet that it waits
                     shown.append(each)
                     given = {"shown_digest": each.shown_digest}
                     store.write_now(
@@ -135,13 +143,18 @@ def approving(project: Project) -> Iterator[list[Proposal]]:
                         )
                     )
 
-    user = threading.Thread(target=approve)
-    user.start()
-    try:
-        yield shown
-    finally:
-        is_over.set()
-        user.join()
+    def interrupt(failed: Future[None]) -> None:
+        if failed.exception():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as threads:
+        user = threads.submit(approve)
+        user.add_done_callback(interrupt)
+        try:
+            yield shown
+        finally:
+            is_over.set()
+            user.result()
 
 
 class Watched:

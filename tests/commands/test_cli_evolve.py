@@ -1,11 +1,12 @@
-"""``cockpit evolve``, with the user's decision beside it."""
+"""``cockpit evolve`` in one process, the user's decision in another."""
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
-from cli_world import Project, approving
+from cli_world import PATIENCE_S, Project
 
 pytestmark = pytest.mark.slow
 
@@ -47,15 +48,20 @@ def double_it(number: int) -> int:
 '''
 
 
-def test_a_tool_grows_and_is_adopted(project: Project) -> None:
-    words = ("evolve", "Double numbers", "--model", project.script(SCENARIO), "--json")
-    with approving(project) as shown:
-        done = project.run(*words)
-    before = done.stderr.partition("cockpit proposals show")[0]
+def test_a_tool_grows_and_is_adopted_from_another_process(project: Project) -> None:
+    process = project.start(
+        "evolve", "Double numbers", "--model", project.script(SCENARIO), "--json"
+    )
+    assert process.stderr is not None
+    said = iter(process.stderr)
+    before = list(itertools.takewhile(lambda line: "cockpit proposals show" not in line, said))
     assert "Round 1: the test of double_it is red. 1 ran, 1 failed, 0 skipped\n" in before
     assert "Round 2: the code of double_it is green. 1 ran, 0 failed, 0 skipped\n" in before
-    assert len(shown) == 1
-    assert json.loads(done.stdout)["summary"].startswith("The tool double_it is adopted: ")
+    (proposal,) = project.json("proposals", "list", "--json")
+    project.run("proposals", "approve", proposal["proposal_id"])
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    assert json.loads(out)["summary"].startswith("The tool double_it is adopted: ")
     assert "double_it" in project.run("tools", "list").stdout
     assert json.loads(project.run("tools", "run", "double_it", "number=4").stdout) == 8
     project.run("journal", "verify")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from cli_world import Project
 from sandbox_here import WARNING
-from state_for_tests import state_of
 
 pytestmark = pytest.mark.slow
 

@@ -19,16 +19,7 @@ def front(project: Project) -> dict[str, Any]:
 
 
 def test_it_is_decided_once_as_it_was_shown(project: Project, watched: Any) -> None:
-    """Discussed first, which ends the revision and passes the words on."""
     run = watched("run", REVIEW, "--model", project.script())
-    run.until("session.waiting")
-    waiting = front(project)["proposal_id"]
-    project.run("proposals", "discuss", waiting, "--words", "only the room, please")
-    said = run.until("message.completed")
-    while said["detail"]["role"] != "person":
-        said = run.until("message.completed")
-    assert said["detail"]["text"] == "only the room, please"
-    assert project.json("proposals", "show", waiting, "--json")["status"] == "discussed"
     run.until("session.waiting")
     waiting = front(project)["proposal_id"]
     for verb in ("approve", "reject", "discuss"):
@@ -51,10 +42,13 @@ def test_it_is_decided_once_as_it_was_shown(project: Project, watched: Any) -> N
     shown = project.run("proposals", "show", action)
     assert waiting["kind"] == "action" and "+# Notes" in shown.stdout
     assert f"--shown {waiting['shown_digest'][:8]}" in shown.stderr
-    project.run("proposals", "reject", action, "--reason", "no notes")
+    # Discussing ends the revision and passes the words on.
+    project.run("proposals", "discuss", action, "--words", "no notes, please")
     done = project.run("proposals", "approve", action, expect=3)
-    assert "was already rejected by person" in done.stderr
-    assert project.json("proposals", "show", action, "--json")["reason"] == "no notes"
+    assert "was already discussed by person" in done.stderr
+    said = run.until("message.completed")["detail"]
+    while (said["role"], said["text"]) != ("person", "no notes, please"):
+        said = run.until("message.completed")["detail"]
     assert run.end() == 0  # the script finishes as done all the same: its word counts
     assert not (project.root / "notes.md").exists()
     done = project.run("proposals", "list")

@@ -99,7 +99,9 @@ def test_a_request_waits_for_the_user_and_brings_what_was_granted(project: Proje
     assert project.actors("session.created") == ["agent/mcp"]
     project.run("proposals", "approve", asked["proposal_id"])
     with Near(project) as wire:
-        told = wire.greet("claude-code").call("request_context", proposal_id=asked["proposal_id"], wait_s=60)
+        told = wire.greet("claude-code").call(
+            "request_context", proposal_id=asked["proposal_id"], wait_s=60
+        )
         assert told["status"] == "approved"
         text = "def area(a, b):\n    return a * b\n"
         assert told["facts"] == [{"source": "file:shapes.py", "text": text}]

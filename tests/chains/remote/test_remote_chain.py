@@ -8,7 +8,7 @@ import pytest
 from chains.remote.near_world import near
 from chains.remote.played_worker import claim_now, send_result
 from chains.remote.remote_chaos import play
-from chains.remote.remote_world import machines
+from chains.remote.remote_world import LEASE_S, machines
 from chains.remote.wires import proxy
 from examples import examples
 
@@ -48,7 +48,7 @@ async def test_two_workers_do_a_chain_each_within_its_quota(tmp_path: Path) -> N
 
 
 async def test_a_worker_that_is_cut_off_cannot_merge_and_works_again_later(tmp_path: Path) -> None:
-    async with near(tmp_path) as world:
+    async with near(tmp_path, lease_s=LEASE_S) as world:
         with proxy(world.server) as wire:
             await world.begin(2, pace=0.2)
             coordinator = world.coordinate()

@@ -23,7 +23,9 @@ ESCAPE = b"\x1b[27u"
 """As terminals send it that tell it from the begin of a sequence: the next letter is not joined to it."""
 AGAIN_S = 3.0
 """A key that came too early, before the proposal was armed, is pressed again."""
-PROPOSED = "FROM proposals WHERE coalesce(json_extract(body_json, '$.type'), 'context')=? AND status=?"
+PROPOSED = (
+    "FROM proposals WHERE coalesce(json_extract(body_json, '$.type'), 'context')=? AND status=?"
+)
 
 
 class Demo:

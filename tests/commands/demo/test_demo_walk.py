@@ -126,5 +126,3 @@ async def test_each_step_is_proposed_again_when_it_was_discussed(sample: Sample)
     assert ended.session.task_type == "bug"
     assert committed(sample) == ["parcel/rates.py", "tests/test_rates.py"]
     assert git(sample.root, "log", "-1", "--format=%an %s").startswith("cockpit demo Charge")
-
-
