@@ -192,7 +192,7 @@ async def test_a_task_that_breaks_off_takes_nothing_down(hurried: ChainWorld) ->
 async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
     hurried: ChainWorld, code: str, batches: int, reason: str, status: str
 ) -> None:
-    made = hurried.tasks(2)
+    made = hurried.tasks(1)
     chain = hurried.chain()
     gone = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
     ended = await hurried.session(chain, scenario=gone)
@@ -207,7 +207,7 @@ async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
 
 
 async def test_a_full_disk_pauses_the_chain_and_blocks_nothing(hurried: ChainWorld) -> None:
-    made = hurried.tasks(2)
+    made = hurried.tasks(1)
     chain = hurried.chain()
     log = hurried.world.root / ".git/logs/refs/heads" / chain.branch
     log.parent.mkdir(parents=True)
@@ -238,7 +238,7 @@ async def test_a_task_that_met_an_outage_alone_waits_before_it_is_tried_again(
 
 
 async def test_a_connection_that_comes_back_is_gone_on_with(hurried: ChainWorld) -> None:
-    made = hurried.tasks(2)
+    made = hurried.tasks(1)
     chain = hurried.chain()
     gone = ALL_PASS + '[[turn]]\ntext = "x"\nerror = { code = "network" }\n'
     task_context = hurried.task_context(chain, 1, gone)
