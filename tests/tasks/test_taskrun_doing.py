@@ -116,13 +116,6 @@ async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: Worl
     assert "a - b" in world.show("calc.py")
 
 
-async def test_a_spike_is_not_mended(world: World) -> None:
-    scenario = finish("implementer", "Looked.") + PASSES
-    task_id = world.task(task_type="spike")
-    ended = await world.do(scenario, task_id)
-    assert (ended.status, world.steps(task_id)[-2]) == ("blocked", ("test", "failed"))
-
-
 async def test_reviewers_decide_whether_there_was_nothing_to_do(world: World) -> None:
     (world.root / "calc.py").write_text("def add(a, b):\n    return a + b\n", encoding="utf-8")
     git(world.root, "commit", "--quiet", "-am", "Add adds")
@@ -286,17 +279,6 @@ async def test_tasks_at_the_same_time_are_merged_one_after_the_other(world: Worl
     assert {f"{name}.md" for name in "abc"} <= set(
         git(world.root, "ls-tree", "--name-only", BRANCH).split()
     )
-
-
-async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
-    task_id = world.task()
-    task_context = world.task_context(AT_ONCE)
-    task_context.stop.set()
-    assert (await run_task(task_context, task_id)).status == "interrupted"
-    ended = await world.do(AT_ONCE, task_id, ordinal=2)
-    assert ended.status == "done"
-    again = await world.do(AT_ONCE, task_id, ordinal=3)
-    assert (again.status, again.merged_commit, again.tokens) == ("done", ended.merged_commit, 0)
 
 
 async def test_a_model_that_cannot_be_had_is_no_fault_of_the_task(world: World) -> None:

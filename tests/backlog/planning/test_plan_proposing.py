@@ -18,7 +18,7 @@ from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.plan import PlanInvalid
 from cockpit.backlog.planning.propose_plan import plan_result, propose
 from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.core.errors import AlreadyDecided, Stale
+from cockpit.core.errors import Stale
 from cockpit.loop.decisions.approval_effects import NoApprovalEffect
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -88,20 +88,6 @@ def test_approving_takes_all_of_it_in(store: Store) -> None:
     assert [wait.depends_on_task_id for wait in waits] == ["T-2"]
     assert store.read_now(lambda c: work_queue.count_ready(c)) == 1
     assert store.read_now(verify_chain.verify).ok
-
-
-def test_it_is_taken_in_once(store: Store) -> None:
-    made = proposed(store)
-    approve(store, made)
-    with pytest.raises(AlreadyDecided):
-        approve(store, made)
-    with pytest.raises(Stale, match="T-1 to T-3"):
-        proposed(store)
-    assert counted(store) == (1, 1, 3, 2)
-    again = proposed(store, again=True)
-    assert again.proposal_id != made.proposal_id
-    approve(store, again)
-    assert counted(store) == (2, 2, 6, 4)
 
 
 def test_an_agent_proposes_and_does_not_approve(store: Store) -> None:

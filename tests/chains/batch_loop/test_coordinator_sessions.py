@@ -148,15 +148,6 @@ async def test_a_drain_finishes_the_steps_under_way_and_begins_no_other(
     assert (ended.reason, chained.statuses()) == ("empty", dict.fromkeys(made, "done"))
 
 
-async def test_an_epic_alone_is_worked_on(chained: ChainWorld) -> None:
-    epic, story = chained.epic_and_story()
-    inside = chained.world.task("Inside", story_id=story, task_type="spike")
-    outside = chained.world.task("Outside", files=["other.py"], task_type="spike")
-    ended = await chained.session(chained.chain(scope_kind="epic", scope_id=epic))
-    assert (ended.reason, ended.tasks_done) == ("empty", 1)
-    assert chained.statuses() == {inside: "done", outside: "todo"}
-
-
 async def test_what_a_person_has_in_progress_is_left_to_them(chained: ChainWorld) -> None:
     mine = chained.world.task("Mine", files=["part1/x.py"], task_type="spike")
     chained.stand(mine, "in_progress")
@@ -235,14 +226,3 @@ async def test_a_task_that_met_an_outage_alone_waits_before_it_is_tried_again(
     ended = await hurried.session(chain, task_context=task_context)
     assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))
     assert [row.raw_detail()["task_id"] for row in hurried.rows("task.delayed")] == made[:1]
-
-
-async def test_a_connection_that_comes_back_is_gone_on_with(hurried: ChainWorld) -> None:
-    made = hurried.tasks(1)
-    chain = hurried.chain()
-    gone = ALL_PASS + '[[turn]]\ntext = "x"\nerror = { code = "network" }\n'
-    task_context = hurried.task_context(chain, 1, gone)
-    back = hurried.world.folder / "scenario.toml"
-    hurried.on_line("script:", lambda: back.write_text(ALL_PASS))
-    ended = await hurried.session(chain, task_context=task_context)
-    assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))

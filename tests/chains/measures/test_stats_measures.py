@@ -46,19 +46,6 @@ def test_all_of_it(store: Store) -> None:
     assert found.restarts == 1
 
 
-def test_a_time_holds_what_ended_in_it(store: Store) -> None:
-    before, after = look(store, before=SECOND), look(store, since=SECOND)
-    assert (before.workers, after.workers) == (3, 2)
-    assert (before.chains, after.chains) == ((3,), (2,))
-    assert (before.batch_completion, after.batch_completion) == (0.5, 1.0)
-    assert (before.tasks_mean, after.tasks_mean) == (pytest.approx(5 / 3), 7.5)
-    assert (before.interrupted, after.interrupted) == (2, 0)
-    assert (before.restarts, after.restarts) == (1, 0)
-    both = look(store)
-    assert before.tasks_done + after.tasks_done == both.tasks_done
-    assert before.tokens + after.tokens == both.tokens
-
-
 def test_rows_say_what_they_are_made_of(store: Store) -> None:
     rows = {row.name: row for row in measure_rows(look(store))}
     assert rows["Workers interrupted mid-task"].detail == "2 of 5; 1 died"
