@@ -207,3 +207,4 @@ async def test_the_pause_is_shown_in_words_and_ends_with_it(world: World) -> Non
     assert state.chains.has_retries
     store.write_now(lambda tx: workers.start(tx, chain, 3, token_limit=9))
     assert not State().fold(rows(store)).chains.has_retries
+    await asyncio.gather(watching, return_exceptions=True)

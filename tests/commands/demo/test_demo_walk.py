@@ -76,6 +76,7 @@ async def walk(sample: Sample, act: Decide) -> Walk:
         deciding = asyncio.create_task(decide(runtime, session_id, act))
         session = await runtime.run(session_id)
         deciding.cancel()
+        await asyncio.gather(deciding, return_exceptions=True)
         found = await runtime.store.read(lambda c: proposals.select_for_session(c, session_id))
         return Walk(session, found)
 
