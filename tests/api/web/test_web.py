@@ -157,7 +157,7 @@ def test_a_page_is_for_who_has_its_link_and_no_screen_outlives_its_tab(tmp_path:
         _decide(tab, "\r", "That is all")
         assert (served.root / "notes.md").read_text() == "# Short\n"
         last = Tab(page, cookie, (120, 40))
-        last.until("waiting", "That is all")
+        last.until("ype a task:", "waiting", "That is all")
         with pytest.raises(ConnectionClosed) as ended:
             _decide(tab, "\x04", "no text of the screen")
         assert ended.value.rcvd is not None and ended.value.rcvd.code == ENDED

@@ -101,7 +101,7 @@ def test_the_review_of_the_demo_with_real_keys(demo: Demo) -> None:
     demo.approve("write_file")
     ended = "1 FROM sessions WHERE status='completed' AND task_type=?"
     demo.until(lambda: demo.rows(ended, "review_pr"))
-    steps = ("context", "discussed", "context.again", "write_file", "completed")
+    steps = ("context", "context.again", "write_file", "completed")
     guided = [(LINES[f"review.{step}"],) for step in steps]
     told = "text FROM messages WHERE role='notice' ORDER BY rowid"
     demo.until(lambda: len(demo.rows(told)) >= len(guided))
