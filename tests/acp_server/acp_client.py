@@ -1,4 +1,4 @@
-"""The SDK's own client, connected to the server in this process, or to ``cockpit acp`` in one of its own."""
+"""The SDK's own client, connected to the server in this process."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from acp import PROTOCOL_VERSION, connect_to_agent, spawn_agent_process, text_block
+from acp import PROTOCOL_VERSION, connect_to_agent, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
-from commands.cli_world import COLD, Project
+from commands.cli_world import Project
 
 from cockpit.acp_server.run_server import serve_streams
 from cockpit.commands.servers.acp import load_wording, project_opener
@@ -130,16 +130,3 @@ async def connect(
     finally:
         await vanish()
         await connection.close()
-
-
-@asynccontextmanager
-async def connect_to_process(
-    project: Project, *words: str, client: Client
-) -> AsyncIterator[Editor]:
-    """Start ``cockpit acp WORDS`` in a session of its own, and greet it."""
-    command, *rest = ("setsid", *COLD, "acp", *words)
-    async with spawn_agent_process(
-        client, command, *rest, env=project.env, cwd=project.root, transport_kwargs={"stderr": None}
-    ) as (connection, process):
-        await greet(connection)
-        yield Editor(client, connection, project, process.wait)

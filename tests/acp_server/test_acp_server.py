@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 import run_cockpit
 from acp import RequestError
-from acp_client import PATIENCE_S, Client, connect, connect_to_process
+from acp_client import PATIENCE_S, Client, connect
 from commands.cli_world import Project
 from state_for_tests import state_of
 
+from cockpit.access import user_presence
+from cockpit.access.principals import PERSON
+from cockpit.config.load_settings import load_settings
 from cockpit.core.project import project_trust
+from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal
 from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
-from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions import messages, proposals, sessions
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def open_store(project: Project) -> Store:
@@ -34,6 +36,13 @@ def read_sessions(project: Project) -> dict[str, str]:
         assert not store.read_now(verify_chain.verify).broken
         listed = store.read_now(lambda connection: sessions.select_recent(connection, 9))
     return {each.session_id: each.status for each in listed}
+
+
+async def decide(project: Project, proposal_id: str, decision: Decision) -> None:
+    """What the user does elsewhere."""
+    settings = load_settings(None, env={}).runtime
+    with open_store(project) as store:
+        await store.write(lambda tx: decide_proposal(tx, settings, proposal_id, decision, PERSON))
 
 
 async def test_a_prompt_is_run_and_its_proposals_are_asked_about(project: Project) -> None:
@@ -87,9 +96,11 @@ async def test_a_rejection_and_the_next_message_reach_the_agent(project: Project
         editor.client.choose = lambda _: "allow"
         answer = await editor.prompt(session, "Leave the notes out.")
         assert answer.stop_reason == "end_turn"
-    shown = await asyncio.to_thread(project.run, "sessions", "show", session)
-    assert "Leave the notes out." in shown.stdout
-    assert "rejected by you" in shown.stdout
+    with open_store(project) as store:
+        said = store.read_now(lambda c: messages.select_for_session(c, session))
+        assert "Leave the notes out." in [each.text for each in said if each.role == "person"]
+        decided = store.read_now(lambda c: proposals.load(c, edit.tool_call_id))
+    assert (decided.status, decided.decided_by) == ("rejected", "person")
 
 
 async def test_a_decision_elsewhere_withdraws_the_question(project: Project) -> None:
@@ -104,12 +115,10 @@ async def test_a_decision_elsewhere_withdraws_the_question(project: Project) -> 
         await client.until(lambda: len(client.questions) == 2)
         await editor.connection.cancel(session_id=other)
         assert (await cancelled).stop_reason == "cancelled"
-        await asyncio.to_thread(project.run, "proposals", "approve", first)
+        await decide(project, first, "approved")
         await client.until(lambda: len(client.questions) == 3)
         assert client.calls()[first]["status"] == "completed"
-        await asyncio.to_thread(
-            project.run, "proposals", "reject", client.questions[2].tool_call_id
-        )
+        await decide(project, client.questions[2].tool_call_id, "rejected")
         assert (await turn).stop_reason == "end_turn"
         client.hold.set()  # late answers: both were decided
         assert (await editor.connection.list_sessions(cwd=str(project.root))).sessions
@@ -249,10 +258,13 @@ async def test_hostile_text_is_cleaned_and_high_risk_is_named(project: Project) 
         assert not any(sign in everything for sign in ("\\u001b", "\\u202e", "\u202e", "\x1b"))
 
 
-async def test_an_agent_cannot_approve_by_serving_itself(project: Project) -> None:
-    project.extra |= {"PYTHONPATH": str(ROOT), "CLAUDECODE": "1"}
-    words, client = ("--model", project.script()), Client()
-    async with connect_to_process(project, *words, client=client) as editor:
+async def test_an_agent_cannot_approve_by_serving_itself(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_presence, "_is_assumed", False)
+    monkeypatch.setenv("CLAUDECODE", "1")
+    async with connect(project, model=project.script()) as editor:
+        client = editor.client
         made = await editor.connection.new_session(cwd=str(project.root))
         assert [mode.id for mode in made.modes.available_modes] == ["ask"]
         with pytest.raises(RequestError, match="cannot be chosen"):

@@ -9,14 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from api_world import PATIENCE_S, api_client, fill_store, issue, served, told
+from api_world import ADDRESS, PATIENCE_S, api_client, fill_store, issue, told
 from api_world import Project as Served
 from chains.chain_world import Chains, slowly
-from state_for_tests import state_of
+from starlette.testclient import TestClient
 
 from cockpit.api.application import application
+from cockpit.api.middleware import Gate
+from cockpit.api.served_project import ServedProject
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
@@ -27,18 +29,25 @@ pytestmark = pytest.mark.slow
 NEEDS = ("sessions.run", "work.read", "work.write")
 
 
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chains:
+    """A project, and the variables of whoever serves it."""
+    made = Chains.made(tmp_path, 1)
+    made.project.extra["COCKPIT_MODEL"] = made.project.script(slowly(made.scenario(1)))
+    for name, value in made.project.env.items():
+        monkeypatch.setenv(name, value)
+    return made
+
+
 @contextmanager
-def serving(world: Chains, scenario: str) -> Iterator[tuple[httpx2.Client, Served]]:
-    """A server whose model plays ``scenario``; its end ends no chain."""
-    script = world.project.script(scenario)
-    variables = {**world.project.extra, "COCKPIT_MODEL": script}
-    with Store.open(state_of(world.root) / "cockpit.db") as store:
-        made = Served(world.root, store)
-        with (
-            served(made, **variables) as address,
-            httpx2.Client(base_url=address, timeout=PATIENCE_S, verify=False) as client,
-        ):
-            yield client, made
+def serving(world: Chains) -> Iterator[tuple[TestClient, Served]]:
+    """A server in memory; its end ends no chain."""
+    place, settings = locate_project(world.root), RuntimeSettings()
+    with Store.open(place.database) as store:
+        project = ServedProject(store, settings, place)
+        gate = Gate(application(store, settings, project=project), ADDRESS)
+        with TestClient(gate, base_url=ADDRESS.url, client=("127.0.0.1", 2)) as client:
+            yield client, Served(world.root, store)
 
 
 def wait_for(look: Callable[[], Any]) -> Any:
@@ -50,9 +59,8 @@ def wait_for(look: Callable[[], Any]) -> Any:
     return seen
 
 
-def test_a_program_starts_drains_and_resumes_a_chain(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    with serving(world, slowly(world.scenario(1))) as (http, made):
+def test_a_program_starts_drains_and_resumes_a_chain(world: Chains) -> None:
+    with serving(world) as (http, made):
         bot = made.bearer("bot", *NEEDS, "proposals.decide")
         keyed = {**bot, "Idempotency-Key": "nightly-7"}
         order = {"policy": "all", "parallel": 1, "max_workers": 900, "max_wall_s": 3600}

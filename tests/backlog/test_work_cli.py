@@ -207,18 +207,6 @@ def test_several_tasks_come_in_and_end_together_or_not_at_all(
     assert "Line 1" in terminal.run("tasks", "import", str(file), expect=2)[1]
 
 
-def test_work_that_urgent_work_waits_for_comes_first(terminal: Terminal) -> None:
-    terminal.run("epics", "add", "Outage", "--priority", "P0")
-    terminal.run("stories", "add", "Login", "--epic", "E-1")
-    for title in ("Tidy up", "Rotate the key"):
-        terminal.run("tasks", "add", title)
-    terminal.run("tasks", "add", "Log in again", "--story", "S-1", "--depends-on", "T-2")
-    assert [task["id"] for task in terminal.json("tasks", "next")] == ["T-2", "T-1"]
-    (row,) = (row for row in terminal.json("tasks", "queue", "--why") if row["id"] == "T-2")
-    assert (row["parts"]["priority"], row["parts"]["priority_from"]) == ("P0", "T-3")
-    assert "priority P0 of T-3, which waits for it" in terminal.out("tasks", "queue", "--why")
-
-
 def test_issues_of_another_repository_are_asked_for_by_name(
     terminal: Terminal, tmp_path: Path
 ) -> None:

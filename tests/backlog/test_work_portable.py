@@ -93,19 +93,6 @@ def test_lines_may_come_in_any_order_and_without_ids(work: Backlog) -> None:
     assert work.load("T-1").priority == "P0"
 
 
-def test_a_cycle_in_a_file_is_named(work: Backlog) -> None:
-    lines: list[dict[str, Any]] = [
-        {"kind": "task", "id": f"T-{number}", "title": "x"} for number in (1, 2, 3)
-    ]
-    lines += [
-        {"kind": "dependency", "task": one, "depends_on": other}
-        for one, other in (("T-1", "T-3"), ("T-2", "T-1"), ("T-3", "T-2"))
-    ]
-    with pytest.raises(CockpitError, match=r"Line 6: .*T-3 → T-2 → T-1 → T-3"):
-        take(work, lines)
-    assert lines_of(work) == []
-
-
 TASK = '{"kind": "task", "title": "x", '
 WRONG = [
     ("{", "Line 2 is not JSON"),

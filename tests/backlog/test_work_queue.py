@@ -10,7 +10,7 @@ from work_world import Backlog, tables_of_the_queue, worked_out_anew
 
 from cockpit.backlog import service
 from cockpit.backlog.explain_queue import explain_rows
-from cockpit.store.backlog import handoffs, wip, work_queue
+from cockpit.store.backlog import work_queue
 from cockpit.store.db.transaction import Tx
 
 
@@ -84,54 +84,22 @@ def test_what_an_urgent_task_waits_for_is_as_urgent(work: Backlog) -> None:
 
 def test_a_priority_reaches_further_than_counts_do(work: Backlog) -> None:
     """Past the hundredth task, and past a shorter way around: nothing keeps its old place."""
-    chain = [work.task() for _ in range(104)]
-    links = [*itertools.pairwise(chain), (chain[0], chain[60])]
     epic = work.epic(priority="P2")
-    urgent = work.task(work.story(epic))
-    for before, after in [*links, (chain[-1], urgent)]:
-        work.depend(after, before)
+    story = work.story(epic)
+
+    def fill(tx: Tx) -> list[str]:
+        made = [service.create_task(tx, "A task", by="person").task_id for _ in range(104)]
+        urgent = service.create_task(tx, "A task", story_id=story, by="person").task_id
+        links = [*itertools.pairwise(made), (made[0], made[60]), (made[-1], urgent)]
+        for before, after in links:
+            service.add_dependency(tx, after, before, by="person")
+        return made
+
+    chain = work.store.write_now(fill)
     for priority, digit in (("P0", 3), ("P3", 1)):
         work.do(service.update_epic, epic, {"priority": priority})
         assert {work.queue()[task].priority_score // 10**9 for task in chain} == {digit}
     assert work.read(tables_of_the_queue) == work.read(worked_out_anew)
-
-
-def test_group_one_touches_nothing_twice(work: Backlog) -> None:
-    first = work.task(files=["src/auth.py"])
-    second = work.task(files=["src"])
-    third = work.task(packages=["docs"])
-    assert work.batch() == [first, third]
-    assert work.queue()[second].batch_group == 2
-
-
-def test_what_runs_holds_what_it_touches(work: Backlog) -> None:
-    running, waiting = work.task(files=["src/a.py"]), work.task(files=["src/a.py"])
-    free = work.task(files=["src/b.py"])
-    work.stand(running, "in_progress")
-    assert work.batch() == [free]
-    work.stand(running, "done")
-    assert work.batch() == [waiting, free]
-
-
-def test_files_of_work_in_progress_and_of_handoffs_count(work: Backlog) -> None:
-    first, second, third = work.task(), work.task(), work.task(files=["x.py", "y.py"])
-    assert work.batch() == [first, second, third]
-    work.do(wip.update, first, {"files_modified": ["x.py"]})
-    assert work.batch() == [first, second]
-    work.do(handoffs.set_handoff, second, "FAIL", "It broke.", ["x.py"])
-    assert work.batch() == [first]
-
-
-def test_two_that_depend_on_each_other_through_finished_work_are_apart(work: Backlog) -> None:
-    """T-3 is ready, for T-2 is done; but T-2 was done before the T-1 that it needed."""
-    first, second, third = work.task(), work.task(), work.task()
-    work.depend(second, first)
-    work.depend(third, second)
-    work.stand(second, "done")
-    queue = work.queue()
-    assert queue[first].ready
-    assert queue[third].ready
-    assert (queue[first].batch_group, queue[third].batch_group) == (1, 2)
 
 
 def test_the_queue_and_its_cause_are_one_transaction(work: Backlog) -> None:

@@ -168,56 +168,6 @@ def test_pages_go_on_where_they_ended(items: list[dict[str, str]]) -> None:
     assert seen == len(items)
 
 
-def test_a_task_from_start_to_end(work: Backlog) -> None:
-    assert call(work, "create_epic", title="Login", priority="P0")["id"] == "E-1"
-    assert call(work, "create_story", title="Tokens", epic_id="E-1")["id"] == "S-1"
-    for title in ("Expiry", "Refresh"):
-        call(work, "create_task", title=title, story_id="S-1", files=("src/auth.ts",))
-    call(work, "add_dependency", task_id="T-2", depends_on_task_id="T-1")
-    assert call(work, "get_next_batch", limit=3) == {
-        "tasks": [{"id": "T-1", "title": "Expiry", "status": "todo"}],
-        "ready": 1,
-    }
-    assert call(work, "get_next_task")["task"]["id"] == "T-1"
-    call(work, "update_task_status", task_id="T-1", status="in_progress")
-    wip_data = {"phase": "testing", "next_step": "fix it"}
-    told = call(work, "update_task_wip", task_id="T-1", wip_data=wip_data)
-    assert told == {"id": "T-1", "phase": "testing", "next_step": "fix it"}
-    call(work, "add_task_activity", task_id="T-1", activity_type="note", description="slow")
-    call(work, "update_task_progress", task_id="T-1", progress_percent=50, context_summary="half")
-    call(work, "set_handoff_notes", task_id="T-1", notes="mind the clock")
-    call(work, "record_task_failure", task_id="T-1", failure_type="quality", reason="slow")
-    call(work, "set_blocker", task_id="T-1", reason="no key")
-    assert call(work, "get_blocked_tasks")["tasks"][0]["blocker"] == "no key"
-    assert call(work, "resolve_blocker", task_id="T-1")["status"] == "in_progress"
-    handed = call(
-        work, "set_task_handoff", task_id="T-1", status="PASS", summary="Done.", full_details="all"
-    )
-    assert handed == {"status": "PASS", "summary": "Done."}
-    answer = call(work, "update_task_status", task_id="T-1", status="done")
-    assert answer["boundaries"]["story_completed"] is False
-    assert call(work, "get_next_batch")["tasks"][0]["id"] == "T-2"
-    answer = call(work, "update_task_status", task_id="T-2", status="done", notes="both")
-    assert answer["boundaries"] == {
-        "story_completed": True,
-        "epic_completed": True,
-        "story_id": "S-1",
-        "epic_id": "E-1",
-    }
-    assert (
-        call(work, "get_task_handoff", task_id="T-1", include_details=True)["full_details"] is None
-    )
-    assert call(work, "get_project_status") == {
-        "tasks": {"done": 2},
-        "stories": {"done": 1},
-        "epics": {"done": 1},
-        "ready": 0,
-    }
-    assert call(work, "get_epic", epic_id="E-1")["stories"][0]["status"] == "done"
-    assert call(work, "get_story", story_id="S-1")["tasks"][1]["id"] == "T-2"
-    assert call(work, "get_next_task") == {"task": None, "ready": 0}
-
-
 def test_an_empty_batch_says_who_holds_what_is_ready(work: Backlog) -> None:
     running, _ = work.task(files=["src"]), work.task(files=["src/a.py"])
     work.stand(running, "in_progress")

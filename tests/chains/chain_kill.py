@@ -30,13 +30,12 @@ BRANCH = "cockpit/ch-1"
 TOKENS = "9000"
 """What a session may spend: about three tasks."""
 PATIENCE_S = 300
-DONE = {"T-1": 1, "T-2": 2, "T-4": 1, "T-5": 1}
+DONE = {"T-1": 1, "T-2": 2, "T-4": 1}
 """The tasks that come to their end, and how often their tests are run."""
 FILES = {
     "one.py": "def one():\n    return 1\n\n\ndef more():\n    return 1 + 1\n",
     "two.py": "def two():\n    return 2\n",
     "three.py": "def three():\n    return 4\n",
-    "four.py": "def four():\n    return 4\n",
 }
 """What the chain's branch holds at the end."""
 
@@ -44,14 +43,12 @@ _SOURCES = {
     "one.py": "def one():\n    return 0\n\n\ndef more():\n    return 0\n",
     "two.py": "def two():\n    return 0\n",
     "three.py": "def three():\n    return 4\n",
-    "four.py": "def four():\n    return 0\n",
 }
 _TASKS = (
     ("One is one", "one.py"),
     ("Two is two, in the end", "two.py"),
     ("Three cannot be three", "three.py"),
     ("One has more", "one.py"),
-    ("Four is four", "four.py"),
 )
 
 
@@ -70,7 +67,6 @@ SCENARIO = (
     + _at_once("T-3", "three.py", "return 4", "return 3")
     + finish("fixer", "The test says otherwise.", said="fixer of T-3:")
     + _at_once("T-4", "one.py", "more():\\n    return 0", "more():\\n    return 1 + 1")
-    + _at_once("T-5", "four.py", "return 0", "return 4")
     + PASSES
 )
 
@@ -86,7 +82,7 @@ class Played:
 
 
 def made(folder: Path) -> Project:
-    """A repository with five tasks on its backlog: two are in one file, one cannot be mended."""
+    """A repository with four tasks on its backlog: two are in one file, one cannot be mended."""
     root = folder / "counted"
     root.mkdir(parents=True)
     for name, text in _SOURCES.items():
@@ -257,7 +253,7 @@ def _check_git(project: Project, standing: Path) -> None:
             root, "rev-parse", f"cockpit/{name}"
         )
     branches = set(git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads").split())
-    assert branches == {"main", BRANCH, *(f"cockpit/T-{number}" for number in range(1, 6))}
+    assert branches == {"main", BRANCH, *(f"cockpit/T-{number}" for number in range(1, 5))}
     assert {path.name for path in standing.iterdir()} == {"ch-1", "T-3", ".lock"}
     listed = git(root, "worktree", "list", "--porcelain")
     assert listed.count("worktree ") == 3, listed

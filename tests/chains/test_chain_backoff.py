@@ -31,7 +31,6 @@ from cockpit.store.chains import chains, workers
 from cockpit.store.chains.retry_delays import (
     FIRST_S,
     LONGEST_S,
-    describe_retry,
     retry_delay,
     seconds_until,
     start_after,
@@ -69,12 +68,6 @@ def test_the_pause_grows_and_is_bounded(failures: int) -> None:
 def test_a_clock_that_is_set_back_makes_no_pause_longer(change: timedelta) -> None:
     starts_at = start_after(format_time(NOW), 3)
     assert 0.0 <= seconds_until(starts_at, NOW + change) <= LONGEST_S
-
-
-def test_the_pause_in_words() -> None:
-    assert describe_retry(8.0, 3) == "starts again in 8 s; third try"
-    assert describe_retry(0.2, 2) == "starts again in 1 s; second try"
-    assert describe_retry(60.0, 12) == "starts again in 60 s; try 12"
 
 
 @pytest.fixture
@@ -214,3 +207,4 @@ async def test_the_pause_is_shown_in_words_and_ends_with_it(world: World) -> Non
     assert state.chains.has_retries
     store.write_now(lambda tx: workers.start(tx, chain, 3, token_limit=9))
     assert not State().fold(rows(store)).chains.has_retries
+    await asyncio.gather(watching, return_exceptions=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from chains.chain_world import WORK, Chains, slowly
 from chains.new_chain import create_chain_row
-from commands.cli_world import Project
+from commands.cli_world import Project, approving
 from state_for_tests import state_of
 from tasks.taskrun_world import PASSES, git
 
@@ -123,9 +123,9 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     assert path.endswith(".cockpit/reports/chain-1-report.md")
 
 
-def test_a_chain_is_drained_then_stopped_at_once_and_resumed(tmp_path: Path) -> None:
+def test_a_chain_is_drained_and_resumed_then_stopped_at_once(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
-    model = world.model(slowly(world.scenario(1)))
+    model = world.model(slowly(world.scenario(1), 1.5))
     running = world.project.start(*WORK, "--all", "-n", "1", *model)
     world.told(running, "T-1 · implement")
     running.send_signal(signal.SIGINT)
@@ -149,9 +149,6 @@ def test_a_chain_is_drained_then_stopped_at_once_and_resumed(tmp_path: Path) -> 
     assert "Stopping now" in told
     assert [(one.status, one.reason) for one in world.sessions()][1:] == [("stopped", "stopped")]
     assert "stopped already" in world.project.run("chain", "stop", expect=1).stderr
-    world.model(world.scenario(1))
-    assert "ch-1 is completed" in world.project.run("chain", "resume", "--max-chains", "3").stdout
-    assert world.statuses() == {"T-1": "done"}
 
 
 def test_a_chain_is_not_resumed_where_nothing_confines_its_policy(tmp_path: Path) -> None:
@@ -174,7 +171,8 @@ def test_a_chain_is_not_resumed_where_nothing_confines_its_policy(tmp_path: Path
 def test_what_is_killed_is_recovered_and_gone_on_with(tmp_path: Path) -> None:
     """A session, whose task the next one resumes, and the process that watches over that one."""
     world = Chains.made(tmp_path, 1)
-    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1), 1.5)))
+    model = world.model(slowly(world.scenario(1), 1.5))
+    running = world.project.start(*WORK, "--all", *model)
     world.told(running, "T-1 · implement")
     os.kill(world.sessions()[0].pid, signal.SIGKILL)
     world.told(running, "s1 died: its process is gone; the next worker resumes T-1")
@@ -182,30 +180,25 @@ def test_what_is_killed_is_recovered_and_gone_on_with(tmp_path: Path) -> None:
     assert crashed["freed"] == ["T-1"]
     world.told(running, "Resuming T-1 from")
     watcher = world.project.start("chain", "watch", "1")
-    world.told(watcher, "ch-1 works on the backlog")
+    world.told(watcher, "ch-1 works on the backlog")  # before it has ended
     assert "runs ch-" in world.project.run("chain", "resume", expect=3).stderr
     running.kill()
     world.end(running)
     (alone,) = world.project.json("chain", "list", "--json")
     assert (alone["status"], alone["watched"]) == ("running", False)
-    assert "ch-1 is completed" in world.project.run("work", "--continue").stdout
+    assert "ch-1 is completed" in world.project.run("chain", "resume", "--max-chains", "3").stdout
     found = [(one.status, one.reason) for one in world.sessions()]
     assert [status for status, _ in found] == ["crashed", "clean"] and found[1][1] == "empty"
     assert world.statuses() == {"T-1": "done"}
     # It handed nothing over: it is none of the sessions that a chain may have.
-    assert "workers    1 of 10" in world.project.run("chain", "show").stdout
+    assert "workers    1 of 3" in world.project.run("chain", "show").stdout
     code, told = world.end(watcher)
-    assert code == 0
-    assert told.rstrip().endswith("ch-1 is completed. 1/1 task done, 0 ready")
+    assert code == 0 and told.rstrip().endswith("ch-1 is completed. 1/1 task done, 0 ready")
 
 
 def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
-    scenario = world.scenario(1).replace(PASSES, slowly(PASSES, 0.75))
-    running = world.project.start("work", *world.model(scenario))
-    told = world.told(running, "T-1 implementer waits for you")
-    world.project.run("proposals", "approve", told[-1].split()[-1])
-    world.told(running, "T-1 ✔ implement: done")
-    running.send_signal(signal.SIGINT)
-    assert world.end(running)[0] == 130
-    assert git(world.root, "show", "cockpit/T-1:part1.py") == "x = 1"
+    with approving(world.project) as shown:
+        done = world.project.run("work", *world.model(world.scenario(1)))
+    assert "T-1 implementer waits for you" in done.stdout and len(shown) == 1
+    assert git(world.root, "show", "cockpit/ch-1:part1.py") == "x = 1"

@@ -18,7 +18,7 @@ from cockpit.chains.decide_next_worker import MAX_CRASHES, ChainUsage, decide_fr
 from cockpit.chains.supervisor import mark_dead_workers
 from cockpit.core.clock import FixedClock, RandomIds, format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
-from cockpit.store.chains import chains, task_leases, task_runs, worker_metrics, workers
+from cockpit.store.chains import chains, task_leases, task_runs, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
@@ -205,29 +205,6 @@ def test_a_lease_is_one_owners_until_it_is_over(tmp_path: Path) -> None:
         store.write_now(lambda tx: task_leases.acquire(tx, task_id, "ch-2/s1"))
         store.write_now(lambda tx: tx.execute("UPDATE task_leases SET process='999999999/1'"))
         assert store.read_now(lambda found: task_leases.find_holder(found, task_id, now)) is None
-
-
-def test_measures_add_up_over_batches(world: World) -> None:
-    made = chain(world.store)
-
-    def step(tx: Any) -> None:
-        worker_metrics.record_batch_start(tx, made, 1, batch=1, size=2, task_ids=["T-1", "T-2"])
-        worker_metrics.record_batch_end(
-            tx, made, 1, batch=1, size=2, outcome="completed", done=["T-1", "T-2"],
-            tokens=5, review_failures=1, next_size=3,
-        )  # fmt: skip
-        worker_metrics.record_batch_end(
-            tx, made, 1, batch=2, size=3, outcome="interrupted", blocked=["T-3"],
-            interrupted=["T-4"], tokens=7, next_size=2,
-        )  # fmt: skip
-
-    world.store.write_now(step)
-    (kept,) = world.store.read_now(lambda found: worker_metrics.select_for_chain(found, "ch-1"))
-    assert (kept.session_id, kept.batches_completed, kept.batches_interrupted) == ("ch-1/s1", 1, 1)
-    assert (kept.last_batch_size, kept.last_batch_outcome) == (3, "interrupted")
-    assert (kept.tasks_done, kept.tasks_blocked, kept.interrupted) == (2, 1, 1)
-    assert (kept.review_failures, kept.tokens) == (1, 12)
-    assert world.rows("batch.completed")[1].detail.interrupted == ("T-4",)
 
 
 FOLLOWS = (

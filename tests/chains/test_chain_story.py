@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-from tasks.taskrun_world import World
-
-from cockpit.chains.create_chain import ChainOptions, create_chain
-from cockpit.chains.progress_lines import ProgressLines, running_roles
+from cockpit.chains.progress_lines import ProgressLines
 from cockpit.core.canonical_json import canonical_json
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 
 STEP = {"run": 1, "ordinal": 1, "attempt": 1, "session_id": "", "summary": ""}
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World.made(tmp_path)
-    yield made
-    made.store.close()
 
 
 def told(story: ProgressLines, action: Action, session_id: str = "", **detail: Any) -> Any:
@@ -67,29 +54,3 @@ def test_a_person_is_called_once_for_each_proposal() -> None:
     told(story, Action.SESSION_COMPLETED, "s-1")
     told(story, Action.PROPOSAL_CREATED, "s-1", **proposed)
     assert told(story, Action.SESSION_WAITING, "s-1", **waits) is None
-
-
-async def test_whoever_watches_later_knows_who_is_at_work(world: World) -> None:
-    task_id = world.task()
-    chain = await create_chain(world.store, world.place, ChainOptions("all", approve="ask"))
-    task_context = world.task_context(
-        '[[turn]]\n[[turn.call]]\nname = "write_file"\n'
-        'arguments = { path = "b.py", content = "b = 1\\n" }\n',
-        approve="ask",
-    )
-    from asyncio import ensure_future, sleep
-
-    from cockpit.tasks.run_task import run_task
-
-    doing = ensure_future(run_task(task_context, task_id))
-    while not world.rows("session.waiting"):
-        await sleep(0.01)
-    roles = world.store.read_now(lambda found: running_roles(found, chain.chain_id))
-    assert list(roles.values()) == ["T-1 implementer"]
-    story = ProgressLines(chain.chain_id, roles)
-    found = [story.line_for(row) for row in world.store.read_now(journal.rows)]
-    (called,) = [one for one in found if one is not None and one.needs_user]
-    assert "T-1 implementer waits for you, create b.py" in called.line
-    doing.cancel()
-    while not doing.done():
-        await sleep(0.01)

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import run_cockpit
-from state_for_tests import kept_variables
+from state_for_tests import kept_variables, state_of
+
+from cockpit.access.principals import PERSON
+from cockpit.config.load_settings import load_settings
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
 
 COLD = (sys.executable, "-m", "cockpit")
 """A process that starts from nothing, as do the workers that it starts."""
@@ -104,6 +115,46 @@ class Project:
 
     def git(self, *words: str) -> str:
         return git(self.root, *words)
+
+
+@contextmanager
+def approving(project: Project) -> Iterator[list[Proposal]]:
+    """While a command runs in this process the user approves, in a thread, what waits; yields what did.
+
+    Where they cannot, the command is interrupted.
+    """
+    database, shown, is_over = state_of(project.root) / "cockpit.db", [], threading.Event()
+    settings = load_settings(None, env={}).runtime
+
+    def approve() -> None:
+        while not (is_over.wait(0.02) or database.exists()):
+            continue
+        with Store.open(database) as store:
+            while not is_over.wait(0.02):
+                for each in store.read_now(proposals.select_pending):
+                    asking = store.read_now(lambda c, each=each: sessions.load(c, each.session_id))
+                    if asking.status != "waiting":
+                        continue  # it has not said yet that it waits
+                    shown.append(each)
+                    given = {"shown_digest": each.shown_digest}
+                    store.write_now(
+                        lambda tx, name=each.proposal_id, given=given: decide_proposal(
+                            tx, settings, name, "approved", PERSON, **given
+                        )
+                    )
+
+    def interrupt(failed: Future[None]) -> None:
+        if failed.exception():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as threads:
+        user = threads.submit(approve)
+        user.add_done_callback(interrupt)
+        try:
+            yield shown
+        finally:
+            is_over.set()
+            user.result()
 
 
 class Watched:

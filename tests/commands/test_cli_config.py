@@ -53,18 +53,6 @@ def test_each_layer_overrides_the_one_before(folders: tuple[Path, Path]) -> None
     assert most() == (70, "command line")
 
 
-def test_a_project_only_lowers_the_limit_of_workers(folders: tuple[Path, Path]) -> None:
-    settings = load(folders, mine="[headless]\nmax_chains = 7\n")
-    assert settings.headless.max_chains == 7
-    assert list(settings.origins) == ["[headless] max_chains"]
-    with pytest.raises(ConfigInvalid, match="may only lower a limit"):
-        load(
-            folders,
-            mine="[headless]\nmax_chains = 7\n",
-            project="[headless]\nmax_chains = 8\n",
-        )
-
-
 def test_files_that_are_none_are_refused(folders: tuple[Path, Path]) -> None:
     file = folders[1] / "config.toml"
     file.write_bytes(b"\xff\xfe")
@@ -136,49 +124,6 @@ def test_a_wrong_value_names_its_place_and_the_allowed_values(folders: tuple[Pat
     for written in ("many", "1.5", "0", "1001", "nan", "1_0x", "²"):
         with pytest.raises(ConfigInvalid, match=r"COCKPIT_MAX_WAVES is .*from 1 to 1000"):
             load(folders, COCKPIT_MAX_WAVES=written)
-
-
-def test_a_repository_may_tighten_and_widens_nothing(folders: tuple[Path, Path]) -> None:
-    """Each setting by its class: ``test_project_settings.py``. Here: values that look like another."""
-    mine = "[approval]\npolicy = 'reads'\n[limits]\nmax_cost = 5\n"
-    theirs = "[approval]\npolicy = 'ask'\ndeadline_s = 60\n[limits]\nmax_cost = 0.5\n"
-    settings = load(folders, mine, theirs).runtime
-    limits = settings.limits
-    assert (settings.policy, limits.max_cost, limits.deadline_s) == ("ask", 0.5, 60)
-    with pytest.raises(ConfigInvalid, match="may only lower a limit"):
-        load(folders, mine, "[limits]\nmax_cost = 5.01\n")
-    for text in (
-        "[model]\nname = 'openai-compatible:m@https://elsewhere.example/v1'\n",
-        "[model]\nname = 'script:.cockpit/say-yes.toml'\n",
-        "[keys]\nreject = 'enter'\n",
-    ):
-        load(folders, mine=text)  # the user may
-        with pytest.raises(ConfigInvalid, match="a repository may"):
-            load(folders, project=text)
-    with pytest.raises(ConfigInvalid, match="may not say what your models cost"):
-        load(folders, project="[prices.local]\ninput = 0\noutput = 0\n")
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("", '[screen]\ntheme = "night"\n'),
-        ("[limits]\nmax_waves = 3", '[limits]\nmax_waves = 3\n\n[screen]\ntheme = "night"\n'),
-        ('[screen]\ntheme = "day" # mine\n', '[screen]\ntheme = "night"\n'),
-        (
-            "# top\n[screen] # s\n[limits]\nmax_waves = 3\n",
-            '# top\n[screen] # s\ntheme = "night"\n[limits]\nmax_waves = 3\n',
-        ),
-    ],
-)
-def test_a_theme_is_remembered_beside_what_is_there(
-    folders: tuple[Path, Path], before: str, after: str
-) -> None:
-    file, env = folders[0] / "config.toml", {"COCKPIT_CONFIG_DIR": str(folders[0])}
-    file.write_text(before, encoding="utf-8")
-    remember_theme("night", env)
-    assert file.read_text(encoding="utf-8") == after
-    assert load_settings(None, env=env).theme == "night"
 
 
 def test_a_setting_is_written_read_and_taken_out_again(folders: tuple[Path, Path]) -> None:

@@ -87,8 +87,6 @@ def test_doctor_names_and_installs_what_is_missing(tmp_path: Path) -> None:
     bare.run("doctor", "--install", "anthropic", "--yes")
     package = "pydantic-ai-slim[anthropic]>=2.60,<3"
     assert json.loads(bare.calls.read_text()) == ["install", package]
-    checks = bare.checks(**KEY)
-    assert (checks["model"]["state"], checks["extra anthropic"]["state"]) == ("ok", "ok")
 
 
 PIP = "pydantic-ai-slim[openai]>=2.60,<3"

@@ -68,7 +68,9 @@ def agent(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
     place = locate_project(project.root)
     place.prepare()
     with Store.open(place.database) as store:
-        yield Agent(project, store)
+        made = Agent(project, store)
+        yield made
+        made.threads.shutdown()
 
 
 def bash(command: str) -> ToolRequest:

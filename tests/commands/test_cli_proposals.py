@@ -12,31 +12,15 @@ pytestmark = pytest.mark.slow
 REVIEW = "review main..feature"
 
 
-@pytest.fixture
-def run(project: Project, watched: Any) -> Any:
-    """A session that waits for the decision of a context request."""
-    started = watched("run", REVIEW, "--model", project.script())
-    started.until("session.waiting")
-    return started
-
-
 def front(project: Project) -> dict[str, Any]:
     found: list[dict[str, Any]] = project.json("proposals", "list", "--json")
     assert len(found) == 1
     return found[0]
 
 
-def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, run: Any) -> None:
-    waiting = front(project)["proposal_id"]
-    project.run("proposals", "discuss", waiting, "--words", "only the room, please")
-    said = run.until("message.completed")
-    while said["detail"]["role"] != "person":
-        said = run.until("message.completed")
-    assert said["detail"]["text"] == "only the room, please"
-    assert project.json("proposals", "show", waiting, "--json")["status"] == "discussed"
-
-
-def test_it_is_decided_once_as_it_was_shown(project: Project, run: Any) -> None:
+def test_it_is_decided_once_as_it_was_shown(project: Project, watched: Any) -> None:
+    run = watched("run", REVIEW, "--model", project.script())
+    run.until("session.waiting")
     waiting = front(project)["proposal_id"]
     for verb in ("approve", "reject", "discuss"):
         done = project.run("proposals", verb, waiting, "--shown", "0" * 64, expect=3)
@@ -58,10 +42,13 @@ def test_it_is_decided_once_as_it_was_shown(project: Project, run: Any) -> None:
     shown = project.run("proposals", "show", action)
     assert waiting["kind"] == "action" and "+# Notes" in shown.stdout
     assert f"--shown {waiting['shown_digest'][:8]}" in shown.stderr
-    project.run("proposals", "reject", action, "--reason", "no notes")
+    # Discussing ends the revision and passes the words on.
+    project.run("proposals", "discuss", action, "--words", "no notes, please")
     done = project.run("proposals", "approve", action, expect=3)
-    assert "was already rejected by person" in done.stderr
-    assert project.json("proposals", "show", action, "--json")["reason"] == "no notes"
+    assert "was already discussed by person" in done.stderr
+    said = run.until("message.completed")["detail"]
+    while (said["role"], said["text"]) != ("person", "no notes, please"):
+        said = run.until("message.completed")["detail"]
     assert run.end() == 0  # the script finishes as done all the same: its word counts
     assert not (project.root / "notes.md").exists()
     done = project.run("proposals", "list")

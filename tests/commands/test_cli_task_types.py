@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import Project
+from cli_world import Project, approving
 from loop.intake.gh_standin import GhStandIn
 from state_for_tests import state_of
 
@@ -98,7 +98,7 @@ arguments = { status = "done", summary = "Opened." }
 
 
 def test_create_pr_pushes_the_branch_and_opens_the_pull_request(
-    project: Project, gh: GhStandIn, tmp_path: Path, watched: Any
+    project: Project, gh: GhStandIn, tmp_path: Path
 ) -> None:
     project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
     project.git("config", "remote.origin.pushurl", str(tmp_path / "remote.git"))
@@ -108,24 +108,19 @@ def test_create_pr_pushes_the_branch_and_opens_the_pull_request(
     hook.chmod(0o755)
     creation = "pr create --title Areas have a factor --head feature --base main --body-file -"
     gh.answer(creation, "https://github.com/acme/api/pull/9\n")
-    words = ["/create-pr", "--model", project.script(OPENS)]
-    session = watched("run", *words)
-    shown = session.until("proposal.created")["detail"]
-    assert shown["title"] == "gh pr create"
-    assert ["push", f"feature to origin (a new branch, at {tip(project)[:10]})"] in shown["body"][
-        "fields"
-    ]
-    session.until("session.waiting")
-    project.run("proposals", "approve", shown["proposal_id"])
-    assert session.end() == 0
-    assert "pre-push hook runs" in json.dumps(shown["body"]["notes"])
+    with approving(project) as shown:
+        rows = project.rows("run", "/create-pr", "--model", project.script(OPENS))
+    (proposal,) = shown
+    assert proposal.title == "gh pr create"
+    pushed = f"feature to origin (a new branch, at {tip(project)[:10]})"
+    assert ["push", pushed] in proposal.body["fields"]
+    assert "pre-push hook runs" in json.dumps(proposal.body["notes"])
     assert (project.root / "pushed").exists()
     assert project.git("ls-remote", str(tmp_path / "remote.git"), "feature").split()[0] == tip(
         project
     )
     assert creation.split()[:2] in [call[:2] for call in gh.calls()]
-    done = [row for row in session.rows if row["action"] == "action.receipt"]
-    assert "pull/9" in json.dumps([row["detail"] for row in done or session.rows])
+    assert "pull/9" in json.dumps([row for row in rows if row["action"].startswith("action.")])
 
 
 def tip(project: Project) -> str:
@@ -264,23 +259,17 @@ arguments = { task_type = "implement", reason = "You asked for the fix itself." 
 """
 
 
-def test_an_investigation_becomes_a_change_as_its_first_action_would_pass(
-    project: Project, watched: Any
-) -> None:
+def test_an_investigation_becomes_a_change_as_its_first_action_would_pass(project: Project) -> None:
     ends = ENDS.replace("[[turn]]", "[[turn]]\nwhen = { called = ['change_task_type'] }")
     script = project.script(CHANGES_TYPE + ends)
     words = ("run", "why are areas wrong?", "--model", script, "--approve")
-    session = watched(*words, "reads")
-    shown = session.until("proposal.created")["detail"]
-    assert shown["title"] == "become implement (from investigate)"
-    session.until("session.waiting")
-    project.run("proposals", "approve", shown["proposal_id"])
-    changed = [session.until("session.changed")]
-    assert session.end() != 0
+    with approving(project) as shown:
+        rows = project.rows(*words, "reads", expect=1)
+    assert [each.title for each in shown] == ["become implement (from investigate)"]
     assert "this session's task type is implement from now on" in texts(project)
     assert "**All green**" in texts(project)
-    rows = project.rows(*words, "all", expect=1)
-    changed += [row for row in rows if row["action"] == "session.changed"]
+    rows += project.rows(*words, "all", expect=1)
+    changed = [row for row in rows if row["action"] == "session.changed"]
     assert [(row["actor"], row["detail"]["task_type"]) for row in changed] == [
         ("person", "implement"),
         ("policy:all", "implement"),

@@ -31,13 +31,6 @@ def test_a_file_is_its_path_and_its_diff() -> None:
     assert text.endswith("runs: write_file"), "the texts of an edit are in its diff"
 
 
-def test_an_argument_that_nothing_shows_is_printed_as_it_is() -> None:
-    text = write("a\n", "b\n", content="other\ntext")
-    assert text.endswith("runs: write_file\n  content:\n  │ other\n  │ text")
-    text = printed("run", {"argv": ["ls", "-l"], "sandboxed": True}, fields=[["argv", "ls -l"]])
-    assert text.endswith('runs: run\n  argv: ["ls","-l"]\n  sandboxed: true')
-
-
 def test_a_profile_change_applies_in_lines() -> None:
     change = {"bands": {"situational": {"target_tokens": 80_000}}, "rules": [{"id": "a: b"}]}
     text = "\n".join(body_lines("profile", {"payload": change}))

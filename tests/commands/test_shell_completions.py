@@ -57,7 +57,8 @@ def ask_as_the_script(world: Project, shell: str, line: str) -> set[str]:
     words = line.split()
     position = words[-1] if shell == "fish" else str(len(words) - 1)
     asked = {"_COCKPIT_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": position}
-    rows = run(world, "cockpit", **asked).splitlines()
+    world.extra |= asked
+    rows = world.run().stdout.splitlines()
     if shell == "zsh":  # three lines each: type, word, description
         assert set(rows[::3]) == {"plain"}
         return set(rows[1::3])

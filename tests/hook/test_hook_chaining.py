@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,23 +10,23 @@ from typing import Any
 
 import pytest
 import run_cockpit
-from chains.chain_world import WORK, Chains, slowly
+from chains.chain_world import Chains
+from chains.new_chain import create_chain_row
 from commands.cli_world import PATIENCE_S
 from hook_world import PAYLOADS
 from state_for_tests import ASK_TRUST, state_of
+from tasks.taskrun_world import git
 
 from cockpit.hook.start_chain import LOG
-from cockpit.store.chains import chains
+from cockpit.store.chains import chains, workers
+from cockpit.store.db.database import Store
 
 pytestmark = pytest.mark.slow
 
-PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 
-
-def configured(world: Chains, wish: str, *, slow: bool = False) -> None:
+def configured(world: Chains, wish: str) -> None:
     """The user's own configuration: everything is approved, a script answers, and ``wish``."""
-    scenario = world.scenario(2)
-    model = world.project.script(slowly(scenario) if slow else scenario)
+    model = world.project.script(world.scenario(1))
     world.project.config.mkdir(exist_ok=True)
     (world.project.config / "config.toml").write_text(
         f"[approval]\npolicy = 'all'\n[model]\nname = '{model}'\n"
@@ -94,24 +92,26 @@ def ended(world: Chains, chain_id: str = "ch-1") -> str:
     return world.chain(chain_id).status
 
 
-def killed(world: Chains) -> None:
-    """A chain of which nothing is left running, at work on its first tasks."""
-    process = world.project.start(*WORK, "--all")
-    world.told(process, "implement")
-    process.kill()
-    world.end(process)
-    (session,) = world.sessions()
-    os.killpg(session.pid, signal.SIGKILL)
+def left(world: Chains, *edits: str, **fields: Any) -> None:
+    """A chain at work, as this process would have begun it, with these edits of its row."""
+    base = git(world.root, "rev-parse", "HEAD")
+    with Store.open(state_of(world.root) / "cockpit.db") as store:
+        store.write_now(lambda tx: create_chain_row(tx, base_commit=base, **fields))
+        for edit in edits:
+            store.write_now(lambda tx, edit=edit: tx.execute(f"UPDATE chains SET {edit}"))
+
+
+DEAD = "owner='999999999/1'"
 
 
 def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path) -> None:
     agent = "codex"
-    world = Chains.made(tmp_path, 2)
+    world = Chains.made(tmp_path, 1)
     configured(world, "all")
     # What is approved is the user's to set, and no agent's environment.
     ends(world, agent, COCKPIT_APPROVE="ask")
     assert ended(world) == "completed"
-    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    assert world.statuses() == {"T-1": "done"}
     made = world.chain()
     assert (made.approve, made.headless, made.scope_kind) == ("all", True, "all")
     (row,) = world.rows("chain.followed")
@@ -157,62 +157,53 @@ def test_only_the_user_s_own_file_asks_for_it(tmp_path: Path) -> None:
 
 
 def test_of_two_that_decide_at_once_one_begins_a_chain(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 2)
-    configured(world, "off", slow=True)
+    world = Chains.made(tmp_path, 1)
+    configured(world, "off")
     ends(world)
-    found = world.read(
-        lambda seen: seen.execute(
-            "SELECT seq FROM journal WHERE action='agent.session_ended'"
-        ).fetchone()
-    )
-    words = ("work", "--all", "--headless", "--after", str(found[0]))
-    both = [world.project.start(*words) for _ in range(2)]
-    told = [(process.communicate(timeout=PATIENCE_S), process.returncode) for process in both]
-    assert sorted(code != 0 for _, code in told) == [False, True]
-    refused = next(errors for (_, errors), code in told if code)
-    assert "ch-1 is running already" in refused
+    query = "SELECT seq FROM journal WHERE action='agent.session_ended'"
+    (seq,) = world.read(lambda seen: seen.execute(query).fetchone())
+    left(world)  # the other one's, which was faster by one transaction
+    words = ("work", "--all", "--headless", "--after", str(seq))
+    assert "ch-1 is running already" in world.project.run(*words, expect=1).stderr
     assert "no chain after the session's end: ch-1 is running already" in log(world)
-    assert chain_ids(world) == ["ch-1"]
-    assert world.chain().status == "completed"
-    assert len(world.rows("chain.followed")) == 1
+    assert chain_ids(world) == ["ch-1"] and world.rows("chain.followed") == []
     # A row that tells of no end is none to follow.
     assert "is not the end of" in world.project.run(*words[:-1], "1", expect=2).stderr
 
 
 def test_continue_takes_up_what_is_unfinished_and_begins_nothing(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 2)
-    configured(world, "continue", slow=True)
+    world = Chains.made(tmp_path, 1)
+    configured(world, "continue")
     ends(world)
     until(lambda: "no unfinished chain has a task that is ready" in log(world))
     assert chain_ids(world) == []
-    killed(world)
+    left(world, DEAD)
     ends(world)
     until(lambda: world.rows("chain.followed"))
     assert ended(world) == "completed"
     assert chain_ids(world) == ["ch-1"]
-    assert world.statuses() == {"T-1": "done", "T-2": "done"}
+    assert world.statuses() == {"T-1": "done"}
 
 
-def test_what_a_user_stopped_stays_stopped(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 2)
-    configured(world, "all", slow=True)
-    killed(world)
+def test_what_only_the_user_may_resume_stays_as_it_is(tmp_path: Path) -> None:
+    """What they stopped, and a chain that had as many workers as it may."""
+    world = Chains.made(tmp_path, 1)
+    configured(world, "all")
+    left(world, DEAD)
     world.project.run("chain", "stop")
     ends(world)
     until(lambda: "ch-1 was stopped" in log(world))
     assert [(one, world.chain(one).status) for one in chain_ids(world)] == [("ch-1", "stopped")]
-
-
-def test_a_chain_has_no_more_sessions_than_it_may(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 2)
     configured(world, "continue")
-    world.project.extra.update(PRESSED)
-    world.project.run(*WORK, "--all", "-n", "1", "--max-chains", "1")
-    assert world.chain().status == "limited"
+    left(world, DEAD, max_chains=1)
+    with Store.open(state_of(world.root) / "cockpit.db") as store:
+        chain = world.chain("ch-2")
+        store.write_now(lambda tx: workers.start(tx, chain, 1, token_limit=9))
+        store.write_now(lambda tx: workers.end(tx, chain, 1, "clean", "pressure"))
+        store.write_now(lambda tx: chains.end(tx, "ch-2", "limited", "after 1 worker"))
     ends(world)
-    until(lambda: "ch-1 had all of its 1 worker" in log(world))
-    assert len(world.sessions()) == 1
-    assert chain_ids(world) == ["ch-1"]
+    until(lambda: "ch-2 had all of its 1 worker" in log(world))
+    assert len(world.sessions("ch-2")) == 1
 
 
 NO_END: list[dict[str, str]] = [

@@ -164,13 +164,6 @@ def test_what_may_do_more_than_read_always_passes(agent: Agent) -> None:
             agent.event("PostToolUse", **call, tool_response=response)
 
 
-def test_text_from_a_shell_does_not_make_a_read_redundant(agent: Agent) -> None:
-    """Claude Code edits only files that its own Read has read."""
-    agent.shell("cat a.py")
-    assert agent.read("a.py") == ""
-    assert agent.shell("cat a.py")
-
-
 def _edit(path: Path) -> None:
     """Change the file within its size and its time, in another tick of the file system's clock."""
     before = path.stat()

@@ -1,24 +1,32 @@
-"""``cockpit mcp`` as a client starts it: a process of its own, and one JSON message a line."""
+"""``cockpit mcp`` as a client starts it, or served in this process: one JSON message a line."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import queue
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import run_cockpit
 from state_for_tests import kept_variables
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
+from cockpit.backlog.tools.work_tool import Tier
 from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal
+from cockpit.mcp.answer_call import ToolServer
+from cockpit.mcp.call_dispatcher import Dispatcher
+from cockpit.mcp.plain_protocol import PlainProtocol
+from cockpit.mcp.stdio_lines import Wire as ServerWire
 from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals
@@ -26,6 +34,7 @@ from cockpit.store.sessions import proposals
 COMMAND = run_cockpit.PROGRAM
 PATIENCE_S = 60
 VERSION = "2025-11-25"
+C = TypeVar("C", bound="Client")
 
 
 @dataclass
@@ -118,39 +127,17 @@ def small(folder: Path) -> Project:
     return Project(root)
 
 
-class Wire:
-    """A server on standard input and output, spoken to in lines. Use it as a context manager."""
+class Client:
+    """A server that is spoken to in lines. Use it as a context manager."""
 
-    def __init__(self, project: Project, *words: str, command: tuple[str, ...] = COMMAND) -> None:
-        self.process = subprocess.Popen(
-            [*command, "mcp", *words],
-            cwd=project.root,
-            env=project.env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        self._number = 0
-
-    def __enter__(self) -> Wire:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+    _number = 0
 
     def send(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
+        raise NotImplementedError
 
     def line(self) -> bytes:
         """The next line, as it is on the wire."""
-        assert self.process.stdout is not None
-        found = self.process.stdout.readline()
-        assert found, "the server went away"
-        return found
+        raise NotImplementedError
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> bytes:
         """A request, and its whole answer as it is on the wire."""
@@ -160,7 +147,7 @@ class Wire:
         assert json.loads(answer)["id"] == self._number
         return answer
 
-    def greet(self, name: str = "scripted") -> Wire:
+    def greet(self: C, name: str = "scripted") -> C:
         """The handshake."""
         info = {"name": name, "version": "1"}
         hello = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": info}
@@ -189,6 +176,86 @@ class Wire:
         text, wrong = self.answer(tool, **arguments)
         assert wrong, text
         return text
+
+
+class Near(Client):
+    """A server in a thread of this process, over the lines that it would read and write in one of its own."""
+
+    def __init__(self, project: Project, tier: Tier = "core") -> None:
+        self._project, self._tier = project, tier
+        self._loop = asyncio.new_event_loop()
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._answers: queue.Queue[str] = queue.Queue()
+        self._thread = threading.Thread(target=self._serve)
+
+    def __enter__(self) -> Near:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, None)
+        self._thread.join()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, f"{json.dumps(message)}\n")
+
+    def line(self) -> bytes:
+        return self._answers.get(timeout=PATIENCE_S).encode()
+
+    async def lines(self) -> AsyncIterator[str]:
+        while (line := await self._lines.get()) is not None:
+            yield line
+
+    async def write(self, text: str) -> None:
+        self._answers.put(text)
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._answer())
+
+    async def _answer(self) -> None:
+        env, place = self._project.env, locate_project(self._project.root)
+        settings = load_settings(place.folder, env=env).runtime
+        with self._project.store() as store:
+            dispatcher = Dispatcher(store, place, settings)
+            tools, token = ToolServer(dispatcher, self._tier), env.get("COCKPIT_TOKEN", "")
+            try:
+                await PlainProtocol(tools, token, cast(ServerWire, self)).serve()
+            finally:
+                await dispatcher.close()
+
+
+class Wire(Client):
+    """A server in a process of its own, on standard input and output."""
+
+    def __init__(self, project: Project, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "mcp", *words],
+            cwd=project.root,
+            env=project.env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def line(self) -> bytes:
+        assert self.process.stdout is not None
+        found = self.process.stdout.readline()
+        assert found, "the server went away"
+        return found
 
     def leave(self) -> tuple[int, bytes, str]:
         """Close the input and wait for the end; returns the code and what else was written."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from mcp_world import Project, Wire
+from mcp_world import Near, Project
 
 pytestmark = pytest.mark.slow
 
@@ -17,8 +17,8 @@ RULES = (
 
 def test_an_agent_searches_and_the_journal_says_what_it_was_given(project: Project) -> None:
     (project.root / "areas.md").write_text(RULES)
-    with Wire(project, "--tier", "standard").greet() as wire:
-        asked = wire.call(
+    with Near(project, "standard") as wire:
+        asked = wire.greet().call(
             "request_context", purpose="a", question="b", scope=["file:shapes.py"], wait_s=0
         )
         before = project.waiting()
@@ -34,6 +34,6 @@ def test_an_agent_searches_and_the_journal_says_what_it_was_given(project: Proje
     (first, second) = project.actors("knowledge.searched")
     assert first == second != "person"
     project.extra["COCKPIT_ENABLE_RAG"] = "false"
-    with Wire(project, "--tier", "standard").greet() as wire:
-        refused = wire.refused("search_knowledge", query="what are areas?")
+    with Near(project, "standard") as wire:
+        refused = wire.greet().refused("search_knowledge", query="what are areas?")
         assert "docs:QUERY" in json.dumps(refused)

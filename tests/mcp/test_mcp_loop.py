@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from mcp_world import Project, Wire
+from mcp_world import Near, Project
 from state_for_tests import state_of
 
 from cockpit.store.sessions import sessions
@@ -19,9 +19,8 @@ NOTES = {"action": "write_file", "arguments": {"path": "notes.md", "content": "#
 def test_what_was_approved_after_the_client_left_is_carried_out_by_whoever_continues(
     project: Project,
 ) -> None:
-    with Wire(project, "--tier", "standard").greet() as wire:
-        asked = wire.call("propose_action", **NOTES, wait_s=0)
-        assert wire.leave()[0] == 0
+    with Near(project, "standard") as wire:
+        asked = wire.greet().call("propose_action", **NOTES, wait_s=0)
     project.decide(asked["proposal_id"])
     assert not project.run("run", "--continue", "last", expect=2)
     (listed,) = json.loads(project.run("sessions", "list", "--json"))
@@ -32,8 +31,8 @@ def test_what_was_approved_after_the_client_left_is_carried_out_by_whoever_conti
 def test_what_is_asked_waits_for_the_user_and_is_answered_and_done_once(project: Project) -> None:
     """A guard's refusal proposes nothing, and one thing is proposed at a time."""
     escape = {"action": "write_file", "arguments": {"path": "../out.txt", "content": "x"}}
-    with Wire(project, "--tier", "standard").greet() as wire:
-        assert wire.call("propose_action", **escape)["status"] == "refused"
+    with Near(project, "standard") as wire:
+        assert wire.greet().call("propose_action", **escape)["status"] == "refused"
         words = wire.refused("propose_action", action="write_file", arguments={"path": "a"})
         assert "content" in words and project.waiting() == []
         asked = wire.call("propose_action", **NOTES, wait_s=0)
@@ -65,8 +64,8 @@ def test_nothing_approves_for_the_agent_and_packets_have_three_sizes(project: Pr
     root = (state_of(project.root) / "root.token").read_text(encoding="utf-8").strip()
     project.extra |= {"COCKPIT_APPROVE": "all", "COCKPIT_ADAPTATION_AUTO": "weights"}
     project.extra["COCKPIT_TOKEN"] = root
-    with Wire(project, "--tier", "all").greet() as wire:
-        tools = wire.tools()
+    with Near(project, "all") as wire:
+        tools = wire.greet().tools()
         assert [name for name in tools if "approv" in name or "decide" in name] == []
         assert "No wave has a packet" in wire.refused("get_orientation_packet")
         asked = wire.call("request_context", **QUESTION, wait_s=0)
@@ -88,20 +87,21 @@ def test_nothing_approves_for_the_agent_and_packets_have_three_sizes(project: Pr
 
 def test_a_request_waits_for_the_user_and_brings_what_was_granted(project: Project) -> None:
     """Once: it survives the server, is told again without the user, and is its agent's alone."""
-    with Wire(project).greet("claude-code") as wire:
-        asked = wire.call("request_context", **QUESTION, wait_s=0)
+    with Near(project) as wire:
+        asked = wire.greet("claude-code").call("request_context", **QUESTION, wait_s=0)
         assert asked["status"] == "pending"
         assert project.waiting() == [asked["proposal_id"]]
         assert "area" not in json.dumps(asked)
-        wire.process.kill()
-        wire.process.wait()
     with project.store() as store:
         (known,) = store.read_now(sessions.select_recent)
-    assert (known.title, known.status) == ("claude-code, external agent", "waiting")
+    assert (known.title, known.status) == ("claude-code, external agent", "stopped")
+    assert project.waiting() == [asked["proposal_id"]]
     assert project.actors("session.created") == ["agent/mcp"]
     project.run("proposals", "approve", asked["proposal_id"])
-    with Wire(project).greet("claude-code") as wire:
-        told = wire.call("request_context", proposal_id=asked["proposal_id"], wait_s=60)
+    with Near(project) as wire:
+        told = wire.greet("claude-code").call(
+            "request_context", proposal_id=asked["proposal_id"], wait_s=60
+        )
         assert told["status"] == "approved"
         text = "def area(a, b):\n    return a * b\n"
         assert told["facts"] == [{"source": "file:shapes.py", "text": text}]
@@ -110,6 +110,6 @@ def test_a_request_waits_for_the_user_and_brings_what_was_granted(project: Proje
         other = {**QUESTION, "scope": ["file:missing.py"]}
         assert "facts" not in wire.call("request_context", **other, wait_s=0)
     project.extra["COCKPIT_TOKEN"] = project.token("agent/other", "orientation.propose")
-    with Wire(project).greet() as wire:
-        words = wire.refused("request_context", proposal_id=asked["proposal_id"], wait_s=0)
+    with Near(project) as wire:
+        words = wire.greet().refused("request_context", proposal_id=asked["proposal_id"], wait_s=0)
         assert "not a proposal of agent/other" in words

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from mcp_world import Project, Wire
+from mcp_world import Near, Project
 
 pytestmark = pytest.mark.slow
 
@@ -29,8 +29,8 @@ def test_an_external_agent_calls_an_approved_function_by_a_proposal(project: Pro
     folder = project.root / ".cockpit" / "tools"
     folder.mkdir(parents=True)
     (folder / "loud.py").write_text(TOOL)
-    with Wire(project, "--tier", "standard").greet() as wire:
-        assert not any(name.startswith("own_") for name in wire.tools())
+    with Near(project, "standard") as wire:
+        assert not any(name.startswith("own_") for name in wire.greet().tools())
         assert "There is no tool" in wire.refused("own_shout", path="shapes.py")
         project.run("tools", "approve", "shout", "--yes")
         assert "own_shout" in wire.tools()
@@ -44,5 +44,5 @@ def test_an_external_agent_calls_an_approved_function_by_a_proposal(project: Pro
             answer = calling.result()
         assert (answer["status"], "DEF AREA" in answer["result"]) == ("confirmed", True)
         assert (project.root / "shapes.py").read_text().startswith("DEF AREA")
-    with Wire(project).greet() as wire:
-        assert "own_shout" not in wire.tools()
+    with Near(project) as wire:
+        assert "own_shout" not in wire.greet().tools()

@@ -115,7 +115,7 @@ def test_no_task_is_begun_with_a_role_that_cannot_be_read(project: Project) -> N
 
 
 def test_ctrl_c_stops_between_steps_and_the_command_goes_on(project: Project) -> None:
-    slow = AT_ONCE.replace("[[turn.call]]", 'text = "one two three"\npace = 0.4\n[[turn.call]]', 1)
+    slow = AT_ONCE.replace("[[turn.call]]", 'text = "one two three"\npace = 0.75\n[[turn.call]]', 1)
     model = scenario(project, slow)
     words = ("work", "--task", "T-1", "--model", model, "--approve", "all")
     running = project.start(*words)

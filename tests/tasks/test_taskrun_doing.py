@@ -67,62 +67,6 @@ async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) ->
     assert {row["task_id"] for row in sessions_made} == {task_id}
 
 
-async def test_failing_tests_are_mended_by_the_fixer(world: World) -> None:
-    scenario = (
-        edit("implementer", "a - b", "a * b")
-        + finish("implementer", "add multiplies.", when='called = ["edit_file"]')
-        + edit("fixer, try 1", "a * b", "a / b")
-        + finish("fixer, try 1", "Divided.", when='called = ["edit_file"]')
-        + edit("fixer, try 2", "a / b", "a + b")
-        + finish("fixer, try 2", "Added.", when='called = ["edit_file"]')
-        + PASSES
-    )
-    task_id = world.task()
-    ended = await world.do(scenario, task_id)
-    assert ended.status == "done"
-    assert [step for step, _ in world.steps(task_id)][:6] == [
-        "implement",
-        "test",
-        "fix",
-        "test",
-        "fix",
-        "test",
-    ]
-    assert "2 tries" in ended.summary
-    assert world.show("calc.py").endswith("return a + b")
-
-
-async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: World) -> None:
-    scenario = (
-        edit("implementer", "a - b", "a * b")
-        + finish("implementer", "Done.", when='called = ["edit_file"]')
-        + turn("fixer, try 1", "write_file", 'path = "try.md", content = "."')
-        + finish("fixer, try 1", "I tried.", when='called = ["write_file"]')
-        + turn("fixer, try 2", "write_file", 'path = "again.md", content = "."')
-        + finish("fixer, try 2", "I tried.", when='called = ["write_file"]')
-        + PASSES
-    )
-    task_id = world.task()
-    ended = await world.do(scenario, task_id, work=replace(QUICK, max_test_retries=2))
-    assert ended.status == "blocked"
-    assert [step for step, _ in world.steps(task_id)].count("fix") == 2
-    assert "after 2 tries" in ended.reason
-    assert world.handoff(task_id).status == "FAIL"
-    assert "grep -Eq" in (world.handoff(task_id).full_details or "")
-    assert world.read(task_id).blocker == ended.reason
-    tree = world.tree(task_id)
-    assert tree.status == "kept"
-    assert "a * b" in world.show("calc.py", tree.branch)
-    assert "a - b" in world.show("calc.py")
-
-
-async def test_a_spike_is_not_mended(world: World) -> None:
-    scenario = finish("implementer", "Looked.") + PASSES
-    task_id = world.task(task_type="spike")
-    ended = await world.do(scenario, task_id)
-    assert (ended.status, world.steps(task_id)[-2]) == ("blocked", ("test", "failed"))
-
-
 async def test_reviewers_decide_whether_there_was_nothing_to_do(world: World) -> None:
     (world.root / "calc.py").write_text("def add(a, b):\n    return a + b\n", encoding="utf-8")
     git(world.root, "commit", "--quiet", "-am", "Add adds")
@@ -286,26 +230,6 @@ async def test_tasks_at_the_same_time_are_merged_one_after_the_other(world: Worl
     assert {f"{name}.md" for name in "abc"} <= set(
         git(world.root, "ls-tree", "--name-only", BRANCH).split()
     )
-
-
-async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
-    task_id = world.task()
-    task_context = world.task_context(AT_ONCE)
-    task_context.stop.set()
-    assert (await run_task(task_context, task_id)).status == "interrupted"
-    ended = await world.do(AT_ONCE, task_id, ordinal=2)
-    assert ended.status == "done"
-    again = await world.do(AT_ONCE, task_id, ordinal=3)
-    assert (again.status, again.merged_commit, again.tokens) == ("done", ended.merged_commit, 0)
-
-
-async def test_a_model_that_cannot_be_had_is_no_fault_of_the_task(world: World) -> None:
-    task_id = world.task()
-    for code, words in (("network", "no model for now"), ("auth", "no model")) * 2:
-        scenario = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
-        ended = await world.do(scenario, task_id)
-        assert (ended.status, ended.reason) == ("interrupted", f"{words}: {code}")
-    assert (await world.do(AT_ONCE, task_id)).status == "done"
 
 
 async def _put_down(world: World, task_id: str, **changed: Any) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from tasks.taskrun_world import AT_ONCE, World, finish
 
-from cockpit.chains.progress_lines import ProgressLines
 from cockpit.loop.planner.read_session_estimate import describe_task_estimate
 from cockpit.store.estimates import estimates
-from cockpit.store.journal.details.chains import BatchStarted
-from cockpit.store.journal.details.detail import detail_json
 
 pytestmark = pytest.mark.slow
 
@@ -39,16 +34,6 @@ async def test_a_done_task_is_history_with_all_of_its_roles(world: World) -> Non
     assert row.tokens == ended.tokens
     words = world.store.read_now(lambda c: describe_task_estimate(c, task_id))
     assert words.endswith(f"took {row.waves} waves")
-    lines = ProgressLines("ch-1")
-    started = BatchStarted(
-        chain_id="ch-1", ordinal=1, batch=1, size=1, task_ids=(task_id,), progress=None
-    )
-    lines.line_for(
-        dataclasses.replace(made, detail_json=detail_json(started), action="batch.started")
-    )
-    line = lines.line_for(made)
-    assert line is not None
-    assert line.line.startswith(f"    {task_id} ≈ about ")
     blocked = world.task()
     await world.do(finish("implementer", "I cannot.", status="blocked"), blocked)
     row = world.store.read_now(lambda c: estimates.find(c, f"{blocked}/1"))

@@ -143,10 +143,9 @@ def test_a_page_is_for_who_has_its_link_and_no_screen_outlives_its_tab(tmp_path:
         at = len(tab.wrote)
         tab.press("write the notes\r")
         tab.until("# First", after=at)
-        second = Tab(page, cookie, (120, 40))  # a tab of its own
-        second.until("waiting")
-        assert screens(served) == 2, list_processes(served.mark)
-        second.line.close()
+        early = Tab(page, cookie)  # a tab of its own, closed before anything is drawn in it
+        wait_for_screens(served, 2)
+        early.line.close()
         wait_for_screens(served, 1)
         at = len(tab.wrote)
         tab.send(size=(120, 40))
@@ -157,12 +156,12 @@ def test_a_page_is_for_who_has_its_link_and_no_screen_outlives_its_tab(tmp_path:
         tab.until("# Short", after=at)
         _decide(tab, "\r", "That is all")
         assert (served.root / "notes.md").read_text() == "# Short\n"
+        last = Tab(page, cookie, (120, 40))
+        last.until("ype a task:", "waiting", "That is all")
         with pytest.raises(ConnectionClosed) as ended:
             _decide(tab, "\x04", "no text of the screen")
         assert ended.value.rcvd is not None and ended.value.rcvd.code == ENDED
-        wait_for_screens(served, 0)
-        last = Tab(page, cookie)
-        last.until("ype a task:", "waiting", "That is all")
+        wait_for_screens(served, 1)
     assert last.wait_closed() == 1001
     assert list_processes(served.mark) == {}
 

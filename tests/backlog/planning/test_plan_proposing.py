@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,11 @@ from cockpit.access.token_scopes import NotAllowed
 from cockpit.backlog import service
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.plan import PlanInvalid
-from cockpit.backlog.planning.plan_action import PLAN_ACTION
 from cockpit.backlog.planning.propose_plan import plan_result, propose
 from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.core.errors import AlreadyDecided, Stale
+from cockpit.core.errors import Stale
 from cockpit.loop.decisions.approval_effects import NoApprovalEffect
 from cockpit.loop.decisions.decide_proposal import decide_proposal
-from cockpit.loop.decisions.edit_action import revise_proposal
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import dependencies, tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
@@ -91,44 +88,6 @@ def test_approving_takes_all_of_it_in(store: Store) -> None:
     assert [wait.depends_on_task_id for wait in waits] == ["T-2"]
     assert store.read_now(lambda c: work_queue.count_ready(c)) == 1
     assert store.read_now(verify_chain.verify).ok
-
-
-def test_it_is_taken_in_once(store: Store) -> None:
-    made = proposed(store)
-    approve(store, made)
-    with pytest.raises(AlreadyDecided):
-        approve(store, made)
-    with pytest.raises(Stale, match="T-1 to T-3"):
-        proposed(store)
-    assert counted(store) == (1, 1, 3, 2)
-    again = proposed(store, again=True)
-    assert again.proposal_id != made.proposal_id
-    approve(store, again)
-    assert counted(store) == (2, 2, 6, 4)
-
-
-def test_of_many_who_approve_at_once_one_takes_it_in(tmp_path: Path) -> None:
-    path = tmp_path / "cockpit.db"
-    with Store.open(path) as store:
-        made = proposed(store)
-        refused: list[str] = []
-        start = threading.Barrier(6)
-
-        def decide() -> None:
-            with Store.open(path) as own:
-                start.wait()
-                try:
-                    approve(own, made)
-                except AlreadyDecided as error:
-                    refused.append(str(error))
-
-        threads = [threading.Thread(target=decide) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(refused) == 5
-        assert counted(store) == (1, 1, 3, 2)
 
 
 def test_an_agent_proposes_and_does_not_approve(store: Store) -> None:
@@ -202,31 +161,6 @@ def test_the_queue_is_as_if_it_were_made_anew(store: Store) -> None:
     assert len(made) == 5
     store.write_now(lambda tx: work_queue.rebuild(tx))
     assert store.read_now(tables_of_the_queue) == made
-
-
-def test_an_edit_takes_the_place_of_the_plan(store: Store) -> None:
-    made = proposed(store)
-    effect = APPROVAL_EFFECTS[PLAN_ACTION]
-    assert effect.editable_text(made) == (TEXT, ".md")
-
-    def revise(text: str) -> Proposal:
-        return store.write_now(
-            lambda tx: revise_proposal(
-                tx, SETTINGS, effect, made.proposal_id, made.shown_digest, text, editor=PERSON
-            )
-        )
-
-    with pytest.raises(PlanInvalid, match="Line 1"):
-        revise("- [ ] A (after #7)")
-    assert store.read_now(lambda c: proposals.load(c, made.proposal_id)).status == "pending"
-    revision = revise(TEXT.replace("Refresh (after #2)", "Refresh in UTC"))
-    assert (revision.revises, revision.status) == (made.proposal_id, "pending")
-    assert revision.body["changes"][:2] == ["edited by you", "body changed"]
-    with pytest.raises(AlreadyDecided):
-        approve(store, made)
-    approve(store, revision)
-    assert store.read_now(lambda c: tasks.load(c, "T-3")).title == "Refresh in UTC"
-    assert counted(store) == (1, 1, 3, 1)
 
 
 @pytest.mark.slow

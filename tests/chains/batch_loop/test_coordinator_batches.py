@@ -105,12 +105,3 @@ def test_left_out_facts_end_a_worker_only_after_the_batch(
     usage: WorkerUsage, before_step: str
 ) -> None:
     assert usage.end_reason_before_step == before_step
-
-
-def test_usage_as_text() -> None:
-    limits = WorkerLimits(tokens=50_000)
-    assert (
-        WorkerUsage(limits, tokens=41_200, dropped_share=0.124).text()
-        == "41,200 of 50,000 tokens (82 %), 12 % of known facts left out"
-    )
-    assert WorkerUsage(WorkerLimits(), tokens=7).text().startswith("7 tokens, 0 %")

@@ -51,29 +51,6 @@ def test_only_tasks_of_the_scope_are_taken(work: Backlog) -> None:
     ]
 
 
-def test_a_task_outside_that_nobody_begins_keeps_none_waiting(work: Backlog) -> None:
-    urgent = work.story(work.epic(priority="P0"))
-    mine = work.story(work.epic(priority="P3"))
-    work.task(urgent, files=["a.py"])
-    task = work.task(mine, files=["a.py"])
-    assert task not in work.batch()
-    assert batch(work, Scope("story", mine)) == [task]
-
-
-def test_a_task_outside_that_runs_does(work: Backlog) -> None:
-    mine = work.story()
-    other = work.task(files=["a.py"])
-    task, free = work.task(mine, files=["a.py"]), work.task(mine, files=["b.py"])
-    work.stand(other, "in_progress")
-    assert batch(work, Scope("story", mine)) == [free]
-    assert work.read(lambda seen: queue_scope.select_blocking(seen, Scope("story", mine))) == [
-        other
-    ]
-    work.stand(other, "done")
-    assert batch(work, Scope("story", mine)) == [task, free]
-    assert work.read(lambda seen: queue_scope.select_blocking(seen, Scope("story", mine))) == []
-
-
 def test_two_that_depend_on_each_other_through_finished_work_are_apart(work: Backlog) -> None:
     first, second, third = work.task(), work.task(), work.task()
     work.depend(second, first)

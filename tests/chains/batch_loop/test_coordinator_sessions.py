@@ -11,7 +11,7 @@ from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.decide_next_worker import decide_chain
 from cockpit.chains.handover import WorkerLimits
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.store.chains import task_runs, worker_metrics, workers
+from cockpit.store.chains import worker_metrics, workers
 
 pytestmark = pytest.mark.slow
 
@@ -57,55 +57,6 @@ async def test_the_tasks_of_a_batch_run_at_once_and_a_size_of_one_in_turn(
     assert began_and_ended(chained, third)[1] < began_and_ended(chained, fourth)[0]
 
 
-async def test_a_blocked_task_leaves_the_size_and_the_queue_goes_on(chained: ChainWorld) -> None:
-    made = chained.tasks(3)
-    no = finish("implementer", "It cannot be done.", status="blocked", said=f"{made[0]}:")
-    ended = await chained.session(chained.chain(), scenario=ALL_PASS + no)
-    assert (ended.reason, ended.tasks_done, ended.tasks_blocked) == ("empty", 2, 1)
-    assert chained.statuses()[made[0]] == "blocked"
-    first, _ = chained.batches()
-    assert (first["outcome"], first["blocked"], first["next_size"]) == ("completed", [made[0]], 2)
-    assert any(line.startswith(f"{made[0]} is blocked: ") for line in chained.said)
-
-
-async def test_pressure_ends_a_session_after_a_step_and_the_next_one_goes_on_there(
-    chained: ChainWorld,
-) -> None:
-    (task_id,) = chained.tasks(1)
-    chain = chained.chain()
-    ended = await chained.session(chain, 1, limits=WorkerLimits(tokens=1))
-    assert (ended.reason, ended.exceeded, ended.interrupted) == ("pressure", "tokens", 1)
-    assert ended.tokens > 0
-    assert chained.statuses() == {task_id: "in_progress"}
-    assert any(line.startswith("Token limit reached: ") for line in chained.said)
-    assert chained.leases() == []
-
-    chained.said.clear()
-    ended = await chained.session(chain, 2)
-    assert (ended.reason, ended.tasks_done) == ("empty", 1)
-    line = f"Resuming {task_id} from: implementing phase, next: run the tests"
-    assert line in chained.said
-    (taken,) = chained.rows("task.taken_up")
-    assert taken.raw_detail() == {
-        "chain_id": "ch-1",
-        "ordinal": 2,
-        "task_id": task_id,
-        "phase": "implementing",
-        "next_step": "run the tests",
-        "message": line,
-    }
-    steps = chained.store.read_now(lambda seen: task_runs.select_steps(seen, task_id))
-    assert [step.step for step in steps] == [
-        "implement",
-        "test",
-        "spec_review",
-        "quality_review",
-        "merge",
-        "done",
-    ]
-    assert [step.ordinal for step in steps] == [1, 2, 2, 2, 2, 2]
-
-
 async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
     chained: ChainWorld,
 ) -> None:
@@ -132,29 +83,6 @@ async def test_a_chain_over_its_limits_begins_nothing(chained: ChainWorld) -> No
         ended = await chained.session(chained.chain(), limits=limits)
         assert (ended.reason, ended.batches) == ("limit", 0)
         assert chained.statuses() == {task_id: "todo"}
-
-
-async def test_a_drain_finishes_the_steps_under_way_and_begins_no_other(
-    chained: ChainWorld,
-) -> None:
-    made = chained.tasks(3)
-    chain = chained.chain()
-    task_context = chained.task_context(chain, 1, ALL_PASS)
-    chained.on_line("Batch 1", task_context.stop.set)
-    ended = await chained.session(chain, task_context=task_context)
-    assert (ended.reason, ended.batches, ended.interrupted) == ("drained", 1, 2)
-    assert set(chained.statuses().values()) == {"todo"}
-    ended = await chained.session(chain, 2)
-    assert (ended.reason, chained.statuses()) == ("empty", dict.fromkeys(made, "done"))
-
-
-async def test_an_epic_alone_is_worked_on(chained: ChainWorld) -> None:
-    epic, story = chained.epic_and_story()
-    inside = chained.world.task("Inside", story_id=story, task_type="spike")
-    outside = chained.world.task("Outside", files=["other.py"], task_type="spike")
-    ended = await chained.session(chained.chain(scope_kind="epic", scope_id=epic))
-    assert (ended.reason, ended.tasks_done) == ("empty", 1)
-    assert chained.statuses() == {inside: "done", outside: "todo"}
 
 
 async def test_what_a_person_has_in_progress_is_left_to_them(chained: ChainWorld) -> None:
@@ -192,7 +120,7 @@ async def test_a_task_that_breaks_off_takes_nothing_down(hurried: ChainWorld) ->
 async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
     hurried: ChainWorld, code: str, batches: int, reason: str, status: str
 ) -> None:
-    made = hurried.tasks(2)
+    made = hurried.tasks(1)
     chain = hurried.chain()
     gone = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
     ended = await hurried.session(chain, scenario=gone)
@@ -207,7 +135,7 @@ async def test_a_model_that_cannot_be_had_ends_the_session_and_blocks_nothing(
 
 
 async def test_a_full_disk_pauses_the_chain_and_blocks_nothing(hurried: ChainWorld) -> None:
-    made = hurried.tasks(2)
+    made = hurried.tasks(1)
     chain = hurried.chain()
     log = hurried.world.root / ".git/logs/refs/heads" / chain.branch
     log.parent.mkdir(parents=True)
@@ -235,14 +163,3 @@ async def test_a_task_that_met_an_outage_alone_waits_before_it_is_tried_again(
     ended = await hurried.session(chain, task_context=task_context)
     assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))
     assert [row.raw_detail()["task_id"] for row in hurried.rows("task.delayed")] == made[:1]
-
-
-async def test_a_connection_that_comes_back_is_gone_on_with(hurried: ChainWorld) -> None:
-    made = hurried.tasks(2)
-    chain = hurried.chain()
-    gone = ALL_PASS + '[[turn]]\ntext = "x"\nerror = { code = "network" }\n'
-    task_context = hurried.task_context(chain, 1, gone)
-    back = hurried.world.folder / "scenario.toml"
-    hurried.on_line("script:", lambda: back.write_text(ALL_PASS))
-    ended = await hurried.session(chain, task_context=task_context)
-    assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from chains.measures.chain_days import three_days
 
-from cockpit.chains.report.measure_rows import compare_measures, measure_rows
+from cockpit.chains.report.measure_rows import measure_rows
 from cockpit.chains.report.measures import Measures, measure_chains
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db.database import Store
@@ -46,31 +46,10 @@ def test_all_of_it(store: Store) -> None:
     assert found.restarts == 1
 
 
-def test_a_time_holds_what_ended_in_it(store: Store) -> None:
-    before, after = look(store, before=SECOND), look(store, since=SECOND)
-    assert (before.workers, after.workers) == (3, 2)
-    assert (before.chains, after.chains) == ((3,), (2,))
-    assert (before.batch_completion, after.batch_completion) == (0.5, 1.0)
-    assert (before.tasks_mean, after.tasks_mean) == (pytest.approx(5 / 3), 7.5)
-    assert (before.interrupted, after.interrupted) == (2, 0)
-    assert (before.restarts, after.restarts) == (1, 0)
-    both = look(store)
-    assert before.tasks_done + after.tasks_done == both.tasks_done
-    assert before.tokens + after.tokens == both.tokens
-
-
 def test_rows_say_what_they_are_made_of(store: Store) -> None:
     rows = {row.name: row for row in measure_rows(look(store))}
-    context = rows["Token limit used per worker"]
-    assert (context.shown, context.span) == ("74%", "40% to 110% · 5 workers")
-    assert context.detail == "of its limit, 5 workers, at most 110%"
-    assert rows["Batches completed"].detail == "6 of 8"
-    assert rows["Workers per chain"].span == "2 to 3 · 2 chains"
-    assert rows["Reviews failed"].span == "0% to 67% · 3 days"
     assert rows["Workers interrupted mid-task"].detail == "2 of 5; 1 died"
-    assert rows["Cost per worker"].shown == "$0.10"
     assert rows["Cost per worker"].detail == "$0.50 in all, $0.03 per task that is done"
-    assert rows["Time per worker"].series == (0.0,) * 5
     met = {name: row.is_met for name, row in rows.items() if row.aim}
     assert met == {
         "Token limit used per worker": True,
@@ -79,19 +58,3 @@ def test_rows_say_what_they_are_made_of(store: Store) -> None:
         "Workers interrupted mid-task": False,
         "Restarts by hand": False,
     }
-
-
-def test_before_and_after_a_date(store: Store) -> None:
-    found = {
-        each.name: (each.before, each.after, each.change, each.better)
-        for each in compare_measures(look(store, before=SECOND), look(store, since=SECOND))
-    }
-    assert found["Batches completed"] == ("50%", "100%", "+50 points", True)
-    assert found["Tasks per worker"] == ("1.7", "7.5", "+5.8", True)
-    assert found["Reviews failed"] == ("67%", "25%", "-42 points", True)
-    assert found["Restarts by hand"] == ("1", "0", "-1", True)
-    assert found["Token limit used per worker"][3] is None
-    back = compare_measures(look(store, since=SECOND), look(store, before=SECOND))
-    assert {each.better for each in back} == {False, None}
-    none = compare_measures(look(store, since="2027"), look(store))
-    assert none[0].change == "–"

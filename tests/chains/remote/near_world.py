@@ -13,7 +13,7 @@ from typing import Any
 
 from chains.batch_loop.coordinator_world import ChainWorld
 from chains.chain_world import slowly
-from chains.remote.remote_world import LEASE_S, PATIENCE_S, Server
+from chains.remote.remote_world import PATIENCE_S, Server
 from tasks.taskrun_world import PASSES, World, finish, git, turn
 
 from cockpit.backlog.work_settings import WorkSettings
@@ -36,6 +36,8 @@ WORK = WorkSettings(test_command="true")
 class Near(ChainWorld):
     """A project, its server, and the tasks of asyncio that work."""
 
+    lease_s: float = 60.0
+    """Longer than a busy machine keeps a worker from saying that it is there."""
     server: Server = field(init=False)
     shared: Path = field(init=False)
     working: list[asyncio.Task[Any]] = field(default_factory=list)
@@ -46,7 +48,7 @@ class Near(ChainWorld):
         return RuntimeSettings(user_dir=self.world.folder / "config", environment=dict(os.environ))
 
     def scale(self, url: str = "") -> ScaleSettings:
-        return ScaleSettings("nats", url or self.server.url, "shop", lease_s=LEASE_S)
+        return ScaleSettings("nats", url or self.server.url, "shop", lease_s=self.lease_s)
 
     async def begin(self, count: int, *, pace: float = 0.0) -> None:
         """Create a chain over ``count`` new tasks, each of which writes a file; one more may be added."""
@@ -133,9 +135,9 @@ class Near(ChainWorld):
 
 
 @asynccontextmanager
-async def near(folder: Path) -> AsyncIterator[Near]:
+async def near(folder: Path, **fields: Any) -> AsyncIterator[Near]:
     """Open the project; the end of the context ends its workers and its server."""
-    opened = Near(World.made(folder))
+    opened = Near(World.made(folder), **fields)
     opened.green()
     opened.shared = folder / "shared.git"
     git(folder, "clone", "--quiet", "--bare", str(opened.world.root), str(opened.shared))

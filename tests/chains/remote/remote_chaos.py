@@ -14,6 +14,7 @@ from commands.cli_world import PATIENCE_S
 
 from cockpit.core.processes import is_process_alive
 from cockpit.store.chains import remote_runs
+from cockpit.store.journal import journal
 
 
 def play(world: Machines, count: int, seed: int, *, kills: int) -> None:
@@ -30,7 +31,9 @@ def play(world: Machines, count: int, seed: int, *, kills: int) -> None:
         time.sleep(0.05)  # a chain that was never created cannot be resumed
     for _ in range(kills):
         # What a kill hits is left to chance; the states that it must survive are all of them.
-        time.sleep(dice.uniform(0.2, 1.5))
+        rows = chains.read(journal.last_seq) + dice.randint(1, 40)
+        while chains.read(journal.last_seq) < rows and running.poll() is None:
+            time.sleep(0.05)
         victim = dice.choice([*names, "server", "coordinator"])
         if victim == "server":
             world.server.kill()

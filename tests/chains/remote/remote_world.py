@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import socket
 import subprocess
 import sys
@@ -24,9 +25,11 @@ LEASE_S = 2.0
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Below those that the system gives to whoever asks for any: a killed server finds its own again."""
+    while True:
+        port = random.SystemRandom().randint(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def command_of(service: str, places: Mapping[str, str]) -> list[str]:
@@ -51,18 +54,13 @@ class Server:
     def start(self) -> None:
         own = ("-a", "127.0.0.1", "-p", str(self.port))
         words = (*command_of("nats", {"/data": str(self.folder)}), *own)
-        log = self.folder.with_suffix(".log").open("ab")
-        self.process = subprocess.Popen([str(SERVER), *words], stdout=log, stderr=log)
-        log.close()
+        log = self.folder.with_suffix(".log")
+        log.write_bytes(b"")
+        with log.open("ab") as told:
+            self.process = subprocess.Popen([str(SERVER), *words], stdout=told, stderr=told)
         deadline = time.monotonic() + PATIENCE_S
-        while True:
-            with (
-                contextlib.suppress(OSError),
-                socket.create_connection(("127.0.0.1", self.port), 1),
-            ):
-                return
-            assert time.monotonic() < deadline, self.folder.with_suffix(".log").read_text()
-            assert self.process.poll() is None, self.folder.with_suffix(".log").read_text()
+        while "Server is ready" not in (said := log.read_text()):
+            assert self.process.poll() is None and time.monotonic() < deadline, said
             time.sleep(0.02)
 
     def kill(self) -> None:

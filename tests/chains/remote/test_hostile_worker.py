@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from chains.remote.near_world import near
 from chains.remote.played_worker import claim
-from chains.remote.remote_world import Server
+from chains.remote.remote_world import LEASE_S, Server
 from tasks.taskrun_world import git
 
 from cockpit.chains.remote.jetstream_queue import (
@@ -88,7 +88,7 @@ async def test_harmful_messages_end_nothing_and_forged_steps_count_for_nothing(t
     async def answer_wrongly(data: bytes) -> bytes:
         return b"\x00" + data
 
-    async with near(tmp_path) as world:
+    async with near(tmp_path, lease_s=LEASE_S) as world:
         await world.begin(1)
         coordinator = world.coordinate()
         (sent,) = await world.until(lambda: world.details("remote.run.sent"))

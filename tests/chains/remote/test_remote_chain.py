@@ -8,7 +8,7 @@ import pytest
 from chains.remote.near_world import near
 from chains.remote.played_worker import claim_now, send_result
 from chains.remote.remote_chaos import play
-from chains.remote.remote_world import machines
+from chains.remote.remote_world import LEASE_S, machines
 from chains.remote.wires import proxy
 from examples import examples
 
@@ -30,7 +30,7 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, seed: int) -> None:
 
 async def test_two_workers_do_a_chain_each_within_its_quota(tmp_path: Path) -> None:
     async with near(tmp_path) as world:
-        await world.begin(3)
+        await world.begin(2)
         coordinator = world.coordinate()
         world.start_worker("small", limits=HourlyLimits(tasks=1))
         await world.until(lambda: any("quota of the hour" in line for line in world.said))
@@ -38,37 +38,40 @@ async def test_two_workers_do_a_chain_each_within_its_quota(tmp_path: Path) -> N
         ended = await world.end(coordinator)
         assert (ended.status, ended.reason) == ("clean", "empty")
         assert set(world.statuses().values()) == {"done"}, world.said
-        assert world.merged() == ["T-1", "T-2", "T-3"]
+        assert world.merged() == ["T-1", "T-2"]
         returned = world.details("remote.run.returned")
-        assert sorted(row["worker"] for row in returned) == ["large", "large", "small"]
+        assert sorted(row["worker"] for row in returned) == ["large", "small"]
         assert {row["fence"] for row in returned} == {1}
-        assert len(world.rows("remote.rows.received")) >= 3
+        assert len(world.rows("remote.rows.received")) >= 2
         assert world.store.read_now(verify_chain.verify).ok
         assert not world.store.read_now(remote_runs.select_open)
 
 
 async def test_a_worker_that_is_cut_off_cannot_merge_and_works_again_later(tmp_path: Path) -> None:
-    async with near(tmp_path) as world:
+    async with near(tmp_path, lease_s=LEASE_S) as world:
         with proxy(world.server) as wire:
-            await world.begin(2, pace=0.2)
+            await world.begin(1, pace=0.2)
             coordinator = world.coordinate()
             world.start_worker("far", wire.url)
-            (claim,) = await world.until(lambda: world.details("remote.run.claimed"))
+            # Not when the claim stands here: its answer is on its way then.
+            (begun,) = await world.until(lambda: [x for x in world.said if " starts (" in x])
+            (claim,) = world.details("remote.run.claimed")
+            assert begun.startswith(f"far: {claim['task_id']} starts")
             wire.cut()
             world.start_worker("near")
             assert (await world.end(coordinator)).reason == "empty"
             claims = world.details("remote.run.claimed")
-            assert {row["task_id"] for row in claims if row["worker"] == "near"} == {"T-1", "T-2"}
-            assert world.merged() == ["T-1", "T-2"]
+            assert [row["worker"] for row in claims] == ["far", "near"]
+            assert world.merged() == ["T-1"]
             wire.mend()
             # Its work is on its way still; the next coordinator refuses it.
             lost = claim["task_id"]
             await world.until(lambda: any(f"far: {lost}: ready" in line for line in world.said))
-            world.add_task(3)
+            world.add_task(2)
             assert (await world.end(world.coordinate())).reason == "empty"
             void = [(row["worker"], row["task_id"]) for row in world.details("remote.run.void")]
             assert ("far", lost) in void
-            assert world.merged() == ["T-1", "T-2", "T-3"]
+            assert world.merged() == ["T-1", "T-2"]
 
 
 async def test_a_task_whose_model_refuses_waits_and_is_blocked_in_the_end(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 from state_for_tests import kept_variables
@@ -18,17 +17,6 @@ def git(root: Path, *words: str) -> str:
     return subprocess.run(
         ["git", *words], cwd=root, check=True, capture_output=True, text=True, timeout=60
     ).stdout.strip()
-
-
-def unittest(root: Path) -> subprocess.CompletedProcess[str]:
-    """The sample's own tests, by the interpreter that runs these."""
-    return subprocess.run(
-        [sys.executable, "-B", "-m", "unittest"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
 
 
 def bare_environment(home: Path, **extra: str) -> dict[str, str]:
