@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 from orient_made import fact, many, profile
 
-from cockpit.orient.epochs import SHARES, Standing, compile_wave
+from cockpit.orient.epochs import AIM_PERCENT, SHARES, Standing, choose_share, compile_wave
 from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.store.context.facts import SessionFact
-from cockpit.store.context.packet_epoch import Change
+from cockpit.store.context.packet_epoch import CachePrices, Change, Epoch
 from cockpit.store.context.packets import Packet, packet_from_body
 from cockpit.store.context.profile_model import Profile, load_shipped
 
@@ -156,6 +156,22 @@ def seen(ordinal: int, count: int) -> list[SessionFact]:
         fact(f"seen-{ordinal}-{i}", ordinal=ordinal, position=i, utility=1_000)
         for i in range(count)
     ]
+
+
+def test_the_share_is_the_smallest_at_a_fair_price() -> None:
+    prices = CachePrices()
+    far = Epoch(9, "budget", 0, "", "", False, paid=1, transcript_paid=10**9)
+    assert choose_share(prices, far, 1_000, 10_000, 500) == SHARES[0]
+    shares = [
+        choose_share(
+            prices,
+            replace(far, paid=paid, transcript_paid=10**8, transcript_before=60_000),
+            *(1_000, 10_000, 500),
+        )
+        for paid in range(AIM_PERCENT * 10**6, AIM_PERCENT * 10**6 + 10**8, 10**6)
+    ]
+    assert shares == sorted(shares)
+    assert shares[-1] == SHARES[-1]
 
 
 def test_another_profile_begins_an_epoch() -> None:

@@ -191,3 +191,15 @@ def test_a_crowd_of_thousands_does_not_hide_what_stands_behind_it() -> None:
     assert used(packet)["situational"] == 900
     assert dict(packet.drops) == {"source_cap": 3_970, "band_ceiling": 30}
     assert compile_packet(facts[::-1], room, 1).digest == packet.digest
+
+
+def test_equal_worth_goes_to_the_higher_utility_before_the_earlier_fact() -> None:
+    """For each token the three are worth the same; there is room for the late one or the early two."""
+    early = [
+        fact(f"early-{n}", utility=100_000, tokens=100, position=n, source_type=f"a-{n}")
+        for n in (1, 2)
+    ]
+    late = fact("late", utility=200_000, tokens=200, position=3, source_type="b")
+    wide = profile({"situational": (0, 1_200, 1_200)}, total=200, ranking="density")
+    packet = compile_packet([*early, late], wide, 1)
+    assert kept(packet, "situational") == [(late.fact_id, "full")]
