@@ -17,9 +17,14 @@ from cockpit.access.reading_sandbox import use_reading_sandbox
 
 pytest_plugins = ("processor_time",)
 
-# How fast examples are made says how busy the machine is, nothing about the program.
+# How fast examples are made says how busy the machine is, nothing about the program. A run of all tests
+# tries the examples of the run before; `make soak` searches.
+_REPEATS = "COCKPIT_EXAMPLES" not in os.environ
 hypothesis.settings.register_profile(
-    "at any load", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "at any load",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize=_REPEATS,
 )
 hypothesis.settings.load_profile("at any load")
 
