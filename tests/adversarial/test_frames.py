@@ -88,7 +88,7 @@ def own_lines(text: str) -> list[str]:
 
 
 @pytest.mark.search
-@settings(max_examples=examples(35), deadline=None, derandomize=True)
+@settings(max_examples=examples(35), deadline=None)
 @given(text=hostile, kind=st.sampled_from(["context", "action", "profile", "permission", "plan"]))
 def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(text, kind):
     for width in WIDTHS:
@@ -102,7 +102,7 @@ def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(tex
 
 
 @pytest.mark.search
-@settings(max_examples=examples(35), deadline=None, derandomize=True)
+@settings(max_examples=examples(35), deadline=None)
 @given(text=hostile)
 def test_a_row_of_a_list_is_one_line_with_the_columns_that_it_has(text: str) -> None:
     for width in (0, *WIDTHS):

@@ -92,7 +92,6 @@ def test_no_request_breaks_the_document(
             max_examples=EXAMPLES,
             database=None,
             deadline=None,
-            derandomize=True,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )

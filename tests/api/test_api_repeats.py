@@ -37,7 +37,6 @@ QUIET = settings(
     max_examples=examples(12),
     deadline=None,
     database=None,
-    derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
 

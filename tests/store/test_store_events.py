@@ -144,6 +144,6 @@ class Life(RuleBasedStateMachine):
 
 Life.TestCase.pytestmark = [pytest.mark.search]  # type: ignore[attr-defined]
 Life.TestCase.settings = settings(
-    max_examples=examples(6), stateful_step_count=20, deadline=None, derandomize=True, database=None
+    max_examples=examples(6), stateful_step_count=20, deadline=None, database=None
 )
 test_any_life_of_an_event = Life.TestCase

@@ -110,7 +110,7 @@ LOOKS = st.lists(st.tuples(st.booleans(), st.lists(SEEN, max_size=4)), max_size=
 
 
 @pytest.mark.search
-@settings(max_examples=examples(8), deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(8), deadline=None, database=None)
 @given(looks=LOOKS)
 def test_the_answer_for_a_past_wave_never_changes(looks):
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder)) as store:

@@ -13,7 +13,7 @@ from math import log
 from msgspec import Struct
 
 from cockpit.observe.knowledge.index_store import KnowledgeIndex
-from cockpit.store.db.word_stems import WORD, stem_words
+from cockpit.store.db.word_stems import WORD, stem_each
 
 MOST_TERMS = 96
 """Terms of one search: of a longer question those that matter most."""
@@ -81,7 +81,7 @@ def read_terms(index: KnowledgeIndex, question: str) -> list[Term]:
     unique = list(dict.fromkeys(words))
     often = Counter(words)
     by_stem: dict[str, list[str]] = {}
-    for word, stem in zip(unique, stem_words(unique), strict=True):
+    for word, stem in zip(unique, stem_each(unique), strict=True):
         by_stem.setdefault(stem, []).append(word)
     chunks, counts = _count_chunks(index, list(by_stem))
     terms = [

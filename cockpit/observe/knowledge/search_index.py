@@ -16,7 +16,7 @@ from cockpit.core.test_files import is_test
 from cockpit.observe.knowledge.index_store import IndexUnusable, KnowledgeIndex, StoredChunk
 from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
 from cockpit.observe.knowledge.query_terms import Term, read_terms, split_words
-from cockpit.store.db.word_stems import stem_words
+from cockpit.store.db.word_stems import stem_each
 
 VectorSearch = Callable[
     [KnowledgeIndex, str, Sequence[Term], Sequence[str], int], "dict[int, float]"
@@ -193,7 +193,7 @@ def _is_of_tests(chunk: StoredChunk) -> bool:
 @lru_cache(maxsize=256)
 def _stem_chunk(text: str) -> frozenset[str]:
     """Return the stems of a chunk; the searches of a chain's tasks find the same ones."""
-    return frozenset(stem_words(sorted(set(split_words(text)))))
+    return frozenset(stem_each(sorted(set(split_words(text)))))
 
 
 def _spread(ranked: Iterable[StoredChunk], limit: int) -> list[StoredChunk]:

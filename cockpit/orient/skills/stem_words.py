@@ -84,4 +84,4 @@ def stem(word: str) -> str:
     """Return the word without its ending, so that ``migrations`` and ``migrate`` are equal."""
     if len(word) <= _SHORTEST or not word.isascii() or not word.isalpha():
         return word
-    return word_stems.stem_words([word])[0]
+    return word_stems.stem_each([word])[0]

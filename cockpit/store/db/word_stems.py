@@ -32,7 +32,7 @@ class _Stemmer:
             "CREATE VIRTUAL TABLE stems USING fts5vocab(words, 'instance');"
         )
 
-    def stem_words(self, words: Sequence[str]) -> list[str]:
+    def stem_each(self, words: Sequence[str]) -> list[str]:
         with self._lock:
             unknown = {word for word in words if word not in self._stems}
             if unknown:
@@ -58,6 +58,6 @@ def _stemmer() -> _Stemmer:
     return _Stemmer()
 
 
-def stem_words(words: Sequence[str]) -> list[str]:
+def stem_each(words: Sequence[str]) -> list[str]:
     """Return the stem of each word, which :data:`WORD` matches. May be called from any thread."""
-    return _stemmer().stem_words(words)
+    return _stemmer().stem_each(words)
