@@ -97,7 +97,7 @@ class RunnerSettings(Struct, frozen=True):
     name: str
     command: tuple[str, ...]
     """The argv, with placeholders."""
-    format: Literal["auto", "claude", "codex", "text"] = "auto"
+    format: Literal["auto", "claude", "text"] = "auto"
     """How its output is parsed; ``auto`` detects it."""
     env: tuple[str, ...] = ()
     """Variables that it gets although their names look like secrets."""

@@ -63,11 +63,6 @@ def result(words: str, **changes: Any) -> Step:
     return says({**body, "total_cost_usd": 0.25, "usage": usage, **changes})
 
 
-def item(kind: str, event: str = "item.completed", **fields: Any) -> Step:
-    """An item of Codex's."""
-    return says({"type": event, "item": {"id": "item_1", "type": kind, **fields}})
-
-
 @dataclass
 class Runs:
     """A project with a session whose agent is the small one."""

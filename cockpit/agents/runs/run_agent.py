@@ -297,7 +297,7 @@ class _Run:
         outcome = self._outcome(
             process, finish, journal, limit, "" if permissions is None else permissions.unanswered
         )
-        tools = journal.tools if stream.reports_tools else None
+        tools = journal.tools if stream.reports_usage else None
         refused = finish.refused if finish is not None else ()
         await self._store.write(lambda tx: self._record_end(tx, outcome, journal, tools, refused))
         return outcome

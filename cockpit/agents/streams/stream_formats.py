@@ -10,8 +10,6 @@ from typing import Protocol
 
 from cockpit.agents.streams.claude_stream import TYPES as CLAUDE_TYPES
 from cockpit.agents.streams.claude_stream import ClaudeStream
-from cockpit.agents.streams.codex_stream import TYPES as CODEX_TYPES
-from cockpit.agents.streams.codex_stream import CodexStream
 from cockpit.agents.streams.stream_events import (
     AgentMessage,
     Finish,
@@ -32,13 +30,8 @@ class Stream(Protocol):
     """The reader of one format."""
 
     @property
-    def reports_cost(self) -> bool | None:
-        """Whether an end in this format holds a price; None while the format is not known."""
-        ...
-
-    @property
-    def reports_tools(self) -> bool:
-        """Whether it shows the agent's tools and tokens."""
+    def reports_usage(self) -> bool | None:
+        """Whether it shows the agent's tools, its tokens and a price; None while the format is not known."""
         ...
 
     def feed(self, line: str) -> list[StreamEvent]:
@@ -56,8 +49,7 @@ class TextStream:
     Of a long text the start is streamed, and the message keeps start and end: the status is its last line.
     """
 
-    reports_cost = False
-    reports_tools = False
+    reports_usage = False
 
     def __init__(self) -> None:
         self._start = ""
@@ -92,21 +84,16 @@ class DetectedStream:
         self._waiting_lines: list[str] = []
 
     @property
-    def reports_cost(self) -> bool | None:
+    def reports_usage(self) -> bool | None:
         """As the format's, once it is known."""
-        return None if self._stream is None else self._stream.reports_cost
-
-    @property
-    def reports_tools(self) -> bool:
-        """As the format's, once it is known."""
-        return self._stream is not None and self._stream.reports_tools
+        return None if self._stream is None else self._stream.reports_usage
 
     def feed(self, line: str) -> list[StreamEvent]:
         """Return the events in the line; none until the format is known."""
         if self._stream is not None:
             return self._stream.feed(line)
-        self._stream = _detect(line)
-        if self._stream is not None:
+        if get_text(parse_object(line) or {}, "type") in CLAUDE_TYPES:
+            self._stream = ClaudeStream()
             events: list[StreamEvent] = [
                 UnreadableLine(f"no JSON object: {earlier.strip()[:200]!r}")
                 for earlier in self._waiting_lines
@@ -129,12 +116,10 @@ class DetectedStream:
 
 
 def open_stream(name: str) -> Stream:
-    """Return a reader of the format ``claude``, ``codex``, ``text``, or ``auto`` to detect it."""
+    """Return a reader of the format ``claude``, ``text``, or ``auto`` to detect it."""
     match name:
         case "claude":
             return ClaudeStream()
-        case "codex":
-            return CodexStream()
         case "text":
             return TextStream()
         case _:
@@ -144,13 +129,3 @@ def open_stream(name: str) -> Stream:
 def shorten_message(message: AgentMessage) -> AgentMessage:
     """Return the message, of which :data:`LONGEST_TEXT` characters are kept, from both ends."""
     return AgentMessage(keep_ends(message.text, LONGEST_TEXT))
-
-
-def _detect(line: str) -> Stream | None:
-    body = parse_object(line)
-    if body is None:
-        return None
-    kind = get_text(body, "type")
-    if kind in CLAUDE_TYPES:
-        return ClaudeStream()
-    return CodexStream() if kind.startswith(CODEX_TYPES) else None
