@@ -38,7 +38,10 @@ def test_a_tool_from_its_file_to_its_result(project: Project) -> None:
     assert "count_words  project: words.py  not approved  (path: str, minimum: int=1)" in listed
     refused = project.run("tools", "run", "count_words", "path=words.txt", expect=2)
     assert "does not run: not approved" in refused.stderr
-    assert "No terminal to confirm on" in project.run("tools", "approve", "count_words", expect=2).stderr
+    assert (
+        "No terminal to confirm on"
+        in project.run("tools", "approve", "count_words", expect=2).stderr
+    )
     shown = project.run("tools", "approve", "count_words", "--yes")
     assert "│ def count_words" in shown.stdout and "\x1b" not in shown.stdout
     (project.root / "words.txt").write_text("one two three")
