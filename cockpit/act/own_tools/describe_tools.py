@@ -74,8 +74,8 @@ def read_description(file: ToolFile, described: object) -> tuple[ToolDefinition,
         raise _refuse(file, f"a tool in it is not described as one: {error}") from error
     shown = {(each.name, each.function) for each in find_tools(file)}
     if {(each.name, each.function) for each in tools} != shown:
-        names = ", ".join(sorted(each.name for each in tools)) or "nothing"
-        raise _refuse(file, f"when it is loaded it has other tools than its source: {names[:200]}")
+        listed = ", ".join(sorted(each.name for each in tools)) or "nothing"
+        raise _refuse(file, f"when it is loaded it has other tools than its source: {listed[:200]}")
     if len(tools) > MAX_TOOLS:
         raise _refuse(file, f"it declares more than {MAX_TOOLS} tools")
     names = [name for tool in tools for name in (tool.name, *tool.aliases)]
