@@ -79,7 +79,10 @@ class Runs:
 
     def runner(self, *steps: Step, words: Iterable[str] = (), **changed: Any) -> RunnerSettings:
         command = (sys.executable, "-S", str(AGENT), str(self.scenario(*steps)), *words)
-        return RunnerSettings("small", command, **changed)
+        is_text = any("raw" in step for step in steps) and "protocol" not in changed
+        return RunnerSettings(
+            "small", command, **{"format": "text" if is_text else "claude", **changed}
+        )
 
     def session(self, **limits: float) -> str:
         """A new session for a runner."""

@@ -207,7 +207,7 @@ async def test_server_and_hooks_are_handed_over_with_a_token_that_ends_with_the_
 async def test_a_run_without_a_finish_has_crashed(
     runs: Runs, steps: tuple[dict[str, object], ...], said: str
 ) -> None:
-    runner = runs.runner(*steps, format="auto" if steps else "claude")
+    runner = runs.runner(*steps, format="claude")
     outcome = await runs.run(runner)
     assert outcome.status == "crashed"
     assert said in outcome.reason
@@ -229,7 +229,7 @@ async def test_malformed_lines_are_noted_and_passed_over(runs: Runs) -> None:
         {"times": "junk\n", "count": 500},
         result("all the same"),
     )
-    outcome = await runs.run(runs.runner(*steps))
+    outcome = await runs.run(runs.runner(*steps, format="claude"))
     assert (outcome.status, outcome.text) == ("finished", "all the same")
     (ended,) = runs.rows("runner.ended")
     assert ended.raw_detail()["odd_lines"] == 505

@@ -15,11 +15,10 @@ from cockpit.agents.runs.agent_process import LineReader
 from cockpit.agents.streams.claude_stream import ClaudeStream
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.stream_events import (
-    AgentStarted,
     Finish,
     ToolStarted,
 )
-from cockpit.agents.streams.stream_formats import DetectedStream, TextStream, open_stream
+from cockpit.agents.streams.stream_formats import TextStream, open_stream
 
 
 def line(body: Any) -> str:
@@ -34,12 +33,11 @@ def test_what_a_helper_of_claude_codes_says_is_not_its_own_word() -> None:
     assert stream.feed(line(body)) == [ToolStarted("t", "Read", {})]
 
 
-def test_a_format_is_found_out_and_text_is_text_from_the_beginning() -> None:
-    stream = DetectedStream()
-    first = '{"type":"system","subtype":"init"}'
-    told = [one for words in ["", first] for one in stream.feed(words)]
-    assert stream.close(0) is None and [type(one) for one in told] == [AgentStarted]
-    stream = DetectedStream()
+def test_a_command_tells_the_format_and_text_is_text_from_the_beginning() -> None:
+    asks = ("claude", "-p", "--output-format", "stream-json")
+    assert isinstance(open_stream("auto", asks), ClaudeStream)
+    assert isinstance(open_stream("text", asks), TextStream)
+    stream = open_stream("auto", ("claude", "-p"))
     told = [one for number in range(30) for one in stream.feed(f"line {number}")]
     assert len(told) == 30
     assert stream.close(1) is None
@@ -69,7 +67,7 @@ TYPES = ["system", "assistant", "user", "result", "stream_event", "error"]
 @given(st.dictionaries(NAMES, JSON, max_size=5), st.sampled_from(TYPES))
 def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str) -> None:
     for name in ("claude", "text", "auto"):
-        stream = open_stream(name)
+        stream = open_stream(name, ())
         stream.feed(json.dumps({**body, "type": kind}))
         stream.feed(json.dumps(body))
         stream.close(0)

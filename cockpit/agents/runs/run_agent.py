@@ -246,7 +246,7 @@ class _Run:
         if runner.protocol:
             permissions = Permissions(ask, works=self._works)
             dialogue = ClaudeDialogue(prompt, permissions, cwd=str(self._worktree))
-        stream: Stream = dialogue or open_stream(runner.format)
+        stream: Stream = dialogue or open_stream(runner.format, runner.command)
 
         must_end = None if permissions is None else permissions.must_end
         events = (stop, lost, limit.reached, must_end)

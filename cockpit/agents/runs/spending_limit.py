@@ -85,7 +85,7 @@ class SpendingLimit:
 
     def check_format(self, stream: Stream) -> None:
         """End the run as soon as its output turns out to be text, which holds no price and no tokens."""
-        if stream.reports_usage is not False:
+        if stream.reports_usage:
             return
         if self._max_cost is not None:
             self._end(refuse_unpriced(self._runner, self._max_cost), unpriced=True)

@@ -115,6 +115,7 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
     from cockpit.agents.runs.agent_command_line import RunnerError
     from cockpit.agents.runs.spending_limit import refuse_uncounted, refuse_unpriced
     from cockpit.agents.stdio.driven_runners import find_runner
+    from cockpit.agents.streams.stream_formats import open_stream
 
     try:
         runner = find_runner(settings.runtime, name)
@@ -125,7 +126,12 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
     over_acp = (
         runner is not None and runner.protocol == "acp"
     )  # it tells what it used when it is too late
-    if runner is not None and (over_acp or runner.format == "text"):
+    is_text = (
+        runner is not None
+        and not runner.protocol
+        and not open_stream(runner.format, runner.command).reports_usage
+    )
+    if runner is not None and (over_acp or is_text):
         if max_cost is not None:
             raise WrongUse(refuse_unpriced(runner.name, max_cost))
         if limits.max_tokens is not None:
