@@ -127,7 +127,9 @@ def _take_copies(cache: Path, root: Path) -> bool:
     """Copy what an earlier setup left for the same lock files; whether there was anything."""
     if not cache.is_dir():
         return False
-    shutil.copytree(cache, root, symlinks=True, dirs_exist_ok=True)
+    for kept in cache.iterdir():
+        shutil.rmtree(root / kept.name, ignore_errors=True)  # a copy that was cut off
+        shutil.copytree(kept, root / kept.name, symlinks=True)
     return True
 
 
@@ -141,26 +143,28 @@ def _keep_copies(cache: Path, root: Path) -> None:
         : 1 - _MOST_CACHES
     ]:
         shutil.rmtree(old)
-    begun = cache.with_suffix(".part")
+    begun = cache.with_suffix(f".{root.name}")
     shutil.rmtree(begun, ignore_errors=True)
     for name in names:
         shutil.copytree(root / name, begun / name, symlinks=True)
-    begun.rename(cache)
+    try:
+        begun.rename(cache)
+    except OSError:  # another task was first
+        shutil.rmtree(begun)
 
 
 def _link(checkout: Path, root: Path, names: Sequence[str]) -> None:
     """Link each; a folder becomes a folder of links, since ``node_modules/`` makes git ignore no link."""
     for name in names:
         source, target = _inside(checkout, name), root / name
-        if target.exists() or target.is_symlink():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not source.is_dir():
-            target.symlink_to(source)
-            continue
-        target.mkdir()
-        for entry in source.iterdir():
-            (target / entry.name).symlink_to(entry)
+        links = {target: source}
+        if source.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            links = {target / entry.name: entry for entry in source.iterdir()}
+        for link, leads_to in links.items():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.exists() and not link.is_symlink():
+                link.symlink_to(leads_to)
 
 
 def _copy(checkout: Path, root: Path, names: Sequence[str]) -> None:
