@@ -18,7 +18,8 @@ from cockpit.core.read_record import (
     record_schema,
 )
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
-from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS, MAX_TEXT, ChangePayload
+from cockpit.orient.profile_changes.change_record import MAX_TEXT, ChangePayload
+from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS
 from cockpit.store.context.profile_changes import ChangeProposal
 from cockpit.store.sessions.proposals import Proposal
 
