@@ -5,53 +5,70 @@ See ``docs/reference/http.md``, errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
+
+from fastapi import APIRouter
+from starlette.responses import JSONResponse, Response
 
 from cockpit.api.callers import KEY_HEADER, LONGEST_KEY
 from cockpit.api.problem_documents import MEDIA_TYPE
 from cockpit.api.schemas import PROBLEM
 from cockpit.core.read_record import record_schema
 
+E = TypeVar("E", bound=Callable[..., Any])
+
 SCOPE = "x-scope"
 """The member of an operation that names the scope of its token."""
 
 _GUARDED = (400, 401, 403, 421, 500, 503)
+_OPEN = (400, 403, 421, 500, 503)
+"""Those of a route without a token."""
 _WITH_BODY = (408, 413, 415)
 _OF_FASTAPI = "HTTPValidationError"
 
 
-def declared(
+def operation(
+    router: APIRouter,
+    method: str,
+    path: str,
+    summary: str,
     scope: str,
     *refused: int,
+    status: int = 200,
+    returns: Mapping[str, Any] | None = None,
     body: type[Any] | Mapping[str, Any] | None = None,
     required: bool = True,
-    writes: bool = False,
     once: bool = False,
     has_tag: bool = False,
     takes_match: bool = False,
+    parameters: Sequence[Mapping[str, Any]] = (),
     answers: Mapping[int | str, Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
-    """Return the keywords of a route's decorator.
+    response_class: type[Response] = JSONResponse,
+) -> Callable[[E], E]:
+    """Return the decorator that adds a function to ``router`` as the operation at an address.
 
-    ``refused`` are statuses of its own beside those of every route. ``body`` is the record or schema of its
-    body; ``once``: it takes an idempotency key; ``has_tag``: it answers with a version;
-    ``takes_match``: it takes ``If-Match``; ``answers`` are further successful answers.
+    ``refused`` are statuses of its own beside those of every route. ``returns`` is the schema of its answer,
+    ``body`` the record or schema of its body; ``once``: it takes an idempotency key; ``has_tag``: it answers
+    with a version; ``takes_match``: it takes ``If-Match``; ``answers`` are further successful answers.
     """
-    writes = writes or body is not None or once
-    statuses = {*_GUARDED, *refused, *(_WITH_BODY if writes else ()), *((422,) if once else ())}
-    parameters = []
-    responses: dict[int | str, Any] = dict(declared_problems(*sorted(statuses)))
+    writes = method not in ("GET", "HEAD")
+    guarded = _GUARDED if scope else _OPEN
+    statuses = {*guarded, *refused, *(_WITH_BODY if writes else ()), *((422,) if once else ())}
+    taken = [*parameters]
+    responses: dict[int | str, Any] = {each: _problem(each) for each in sorted(statuses)}
+    if returns is not None:
+        responses[status] = {"content": {"application/json": {"schema": dict(returns)}}}
     if has_tag:
-        parameters.append(_header("If-None-Match", "Answer 304 where it still is this version."))
+        taken.append(_header("If-None-Match", "Answer 304 where it still is this version."))
         responses[304] = {"description": "It still is the version that If-None-Match names."}
-        responses[200] = {"headers": {"ETag": _text("Its version.")}}
+        responses[200] = {**responses.get(200, {}), "headers": {"ETag": _text("Its version.")}}
     if takes_match:
-        parameters.append(_header("If-Match", "Change it only where it still is this version."))
+        taken.append(_header("If-Match", "Change it only where it still is this version."))
         responses[412] = _problem(412)
     if once:
-        parameters.append(
+        taken.append(
             _header(
                 KEY_HEADER,
                 "A repeat with the same key and body gets the first answer for a day; with another body it"
@@ -61,20 +78,24 @@ def declared(
         )
     responses |= answers or {}
     extra: dict[str, Any] = {SCOPE: scope} if scope else {}
-    if parameters:
-        extra["parameters"] = parameters
+    if taken:
+        extra["parameters"] = taken
     if body is not None:
         schema = record_schema(body, closed=True) if isinstance(body, type) else dict(body)
         extra["requestBody"] = {
             "required": required,
             "content": {"application/json": {"schema": schema}},
         }
-    return {"responses": responses, "openapi_extra": extra}
-
-
-def declared_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the answers of these statuses: problem documents."""
-    return {status: _problem(status) for status in statuses}
+    return router.api_route(
+        path,
+        methods=[method],
+        summary=summary,
+        status_code=status,
+        response_model=None,
+        response_class=response_class,
+        responses=responses,
+        openapi_extra=extra,
+    )
 
 
 def build_document(build: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def test_no_request_breaks_the_document(
     api.app = served
     tried = []
     found = [each.ok() for each in api.get_all_operations()]
-    assert len(found) > 70
+    assert len(found) == 28
     for operation in random.sample(found, min(len(found), OPERATIONS)):
 
         @settings(
@@ -154,7 +154,7 @@ async def test_without_a_token_that_opens_it_nothing_is_served(
     open_paths = []
     async with calling(app) as client:
         for path, method, operation in operations(document(app)):
-            address = path.format_map({**existing, "id": "p-none", "subject": "s-none"})
+            address = path.format_map({**existing, "id": "p-none"})
             if SCOPE not in operation:
                 open_paths.append(path)
                 continue

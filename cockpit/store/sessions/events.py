@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.core.clock import format_time
@@ -98,8 +98,13 @@ def ingest(
     payload: Mapping[str, Any],
     tier: int = 1,
     trace_id: str = "",
+    for_followers: bool = False,
 ) -> str:
-    """Store an event once per (source, source_event_id); returns its id, new or not."""
+    """Store an event once per (source, source_event_id); returns its id, new or not.
+
+    One ``for_followers`` is handled at once: its row of the journal carries the payload to the programs that
+    follow the journal, and nothing claims it.
+    """
     event_id = tx.ids.new("e")
     now = tx.now()
     added = tx.execute(
@@ -124,7 +129,15 @@ def ingest(
             (source, source_event_id),
         ).fetchone()
         return str(stored)
-    _journal(tx, EventIngested, event_id, event_type, trace_id)
+    if for_followers:
+        tx.execute("UPDATE events SET acked_at=? WHERE event_id=?", (now, event_id))
+    ingested = EventIngested(
+        event_id=event_id,
+        event_type=event_type,
+        source=source if for_followers else UNSET,
+        payload=dict(payload) if for_followers else UNSET,
+    )
+    tx.journal(ingested, trace_id=trace_id)
     return event_id
 
 
