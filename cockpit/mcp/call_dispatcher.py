@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.access.principals import Caller
+from cockpit.access.capability_tokens import holder
+from cockpit.access.principals import AGENT, Caller
+from cockpit.access.token_scopes import AGENT_SCOPES, PROPOSE
 from cockpit.backlog.tools.work_tool import Tier, WorkTool
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.read_record import InvalidRecord, read_record
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.engine_thread import EngineThread
-from cockpit.mcp.serve_own_tools import OwnTools, call_own_tool
+from cockpit.mcp.serve_own_tools import OwnTools
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.refused_requests import RefusedRequests
@@ -38,6 +39,28 @@ class WrongArguments(CockpitError):
     """Arguments that a tool does not take; the message lists those that it does."""
 
     code = "usage"
+
+
+LOCAL_AGENT = Caller(f"{AGENT}mcp", AGENT_SCOPES)
+"""The caller of a client on this machine that has no token."""
+
+
+class ClientConnection(Struct, frozen=True):
+    """One client of the server."""
+
+    token: str = ""
+    """The client's token, or empty."""
+    name: str = "agent"
+    """The name that the client gives itself; shown, never trusted."""
+    http_session: str = ""
+    """The HTTP session's id, which tells two clients of the same name apart; empty over stdio."""
+
+    def authenticate(self, connection: sqlite3.Connection, now: str) -> Caller:
+        """Return the caller at the time ``now``.
+
+        Call it in the transaction that acts for the caller. Raises ``TokenRefused``.
+        """
+        return holder(connection, self.token, now) if self.token else LOCAL_AGENT
 
 
 class LoopTool(Struct, frozen=True):
@@ -105,12 +128,16 @@ class Dispatcher:
         arguments: Mapping[str, Any] | None,
         wait_s: float,
     ) -> CallResult:
-        """Propose a call of an approved function of the user or the project."""
+        """Propose a call of an approved function of the user or the project.
+
+        Raises ``NotAllowed``, ``MalformedCall`` and ``StillWaiting``.
+        """
         caller = await self.authenticate(client)
+        caller.require(PROPOSE, "propose anything")
 
         async def run(engine: Engine) -> CallResult:
             session = self.session(caller, client)
-            return await call_own_tool(engine, session, caller, definition, arguments or {}, wait_s)
+            return await session.call(engine, definition.name, arguments or {}, wait_s)
 
         return await self.engine.run(run)
 

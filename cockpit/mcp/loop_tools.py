@@ -13,8 +13,7 @@ from msgspec import Struct
 from cockpit.access.principals import journal_actor
 from cockpit.access.token_scopes import PROPOSE, READ
 from cockpit.core.read_record import describe
-from cockpit.mcp.call_dispatcher import Dispatcher, LoopTool, WrongArguments
-from cockpit.mcp.client_connection import ClientConnection
+from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher, LoopTool, WrongArguments
 from cockpit.mcp.render_packet import FieldSet, render_packet, render_page
 
 if TYPE_CHECKING:
@@ -233,7 +232,8 @@ async def _propose(
             return await session.follow_up(engine, arguments.proposal_id, arguments.wait_s)
         return await session.call(engine, name, arguments.call_arguments(), arguments.wait_s)
 
-    return _render_result(await dispatcher.engine.run(run), offset)
+    tool = "propose_action" if isinstance(arguments, ProposeAction) else name
+    return (await dispatcher.engine.run(run)).body(tool, offset)
 
 
 def _check_one_purpose(
@@ -253,16 +253,6 @@ def _check_one_purpose(
         raise WrongArguments(f"{tool}: say what you propose, or give an earlier proposal_id.")
     if isinstance(arguments, ProposeAction) and proposes and action is None:
         raise WrongArguments("propose_action needs 'action': write_file, edit_file, run, …")
-
-
-def _render_result(result: CallResult, offset: int) -> dict[str, Any]:
-    fields: dict[str, Any] = {"status": result.status, "result": result.message}
-    if result.proposal_id:
-        fields["proposal_id"] = result.proposal_id
-    if result.status in ("pending", "working"):
-        fields["next"] = "Continue with other work; call again with this proposal_id alone."
-    facts = [{"source": fact.source, "text": fact.text} for fact in result.facts]
-    return {**fields, **render_page("facts", facts, offset)} if facts else fields
 
 
 def _present(record: object, *names: str) -> dict[str, Any]:

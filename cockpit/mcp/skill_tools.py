@@ -15,8 +15,7 @@ from cockpit.access.token_scopes import READ
 from cockpit.core.read_record import describe
 from cockpit.core.secrets import mask
 from cockpit.core.skills.shorten_skill import list_sections, read_section
-from cockpit.mcp.call_dispatcher import Dispatcher, LoopTool, WrongArguments
-from cockpit.mcp.client_connection import ClientConnection
+from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher, LoopTool, WrongArguments
 
 if TYPE_CHECKING:
     from cockpit.loop.wave_context import Engine
