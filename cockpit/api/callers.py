@@ -16,8 +16,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from cockpit.access.capability_tokens import TokenRefused, holder
 from cockpit.access.http.guarded_protocol import PEER
+from cockpit.access.http.socket_peer import explain_peer_absence
 from cockpit.access.principals import Caller
-from cockpit.access.socket_peer import explain_peer_absence
 from cockpit.access.token_scopes import PROPOSALS_DECIDE, NotAllowed
 from cockpit.access.user_presence import explain_absence_of
 from cockpit.api.served_project import ServedProject
