@@ -1,13 +1,15 @@
 """The dispatcher: reads a call's arguments and runs the tool's function in the right place.
 
-Work tools that read run on a reader's thread, those that write in a transaction, and loop tools where the
-engine runs: the protocol's event loop never waits for any of them. See ``docs/reference/mcp.md``.
+Work tools that read run on a reader's thread, those that write in a transaction, and loop tools with the
+engine, which opens for the first of them: most clients only use the backlog. See ``docs/reference/mcp.md``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -22,7 +24,6 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.read_record import InvalidRecord, read_record
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.mcp.engine_thread import EngineThread
 from cockpit.mcp.serve_own_tools import OwnTools
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -83,11 +84,27 @@ class Dispatcher:
 
     def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
         self.store = store
-        self.engine = EngineThread(store, place, require_user_decisions(settings))
+        self._place = place
+        self._settings = require_user_decisions(settings)
+        self._engine: Engine | None = None
+        self._opening = asyncio.Lock()
+        self._resources = AsyncExitStack()
         self.own_tools = OwnTools(store, place, settings)
         self._answer_tokens = settings.answer_tokens
         self.refused = RefusedRequests(store, "mcp")
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
+
+    async def engine(self) -> Engine:
+        """Return the engine, which opens for the first caller."""
+        async with self._opening:
+            if self._engine is None:
+                from cockpit.loop.runtime import runtime_over
+
+                runtime = await self._resources.enter_async_context(
+                    runtime_over(self.store, self._place, self._settings)
+                )
+                self._engine = runtime.engine
+            return self._engine
 
     async def call(
         self,
@@ -135,11 +152,8 @@ class Dispatcher:
         caller = await self.authenticate(client)
         caller.require(PROPOSE, "propose anything")
 
-        async def run(engine: Engine) -> CallResult:
-            session = self.session(caller, client)
-            return await session.call(engine, definition.name, arguments or {}, wait_s)
-
-        return await self.engine.run(run)
+        session = self.session(caller, client)
+        return await session.call(await self.engine(), definition.name, arguments or {}, wait_s)
 
     async def authenticate(self, client: ClientConnection) -> Caller:
         """Return who the client is now. Raises ``TokenRefused``."""
@@ -161,7 +175,9 @@ class Dispatcher:
 
     async def close(self) -> None:
         """Stop everything that runs for clients; their proposals stay in the queue."""
-        await self.engine.close()
+        for session in self._sessions.values():
+            await session.stop()
+        await self._resources.aclose()
 
 
 def require_user_decisions(settings: RuntimeSettings) -> RuntimeSettings:

@@ -42,7 +42,7 @@ async def serve_http(
     from cockpit.mcp import http_server
 
     async with _open_dispatcher(place, settings) as dispatcher:
-        await dispatcher.engine.warm()
+        await dispatcher.engine()  # before the first call asks for it
         await http_server.serve(ToolServer(dispatcher, tier), dispatcher, *listener, announce)
 
 

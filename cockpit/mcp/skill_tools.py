@@ -7,7 +7,7 @@ They are texts of the user and the project, given as they are in packets: as gui
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Struct
 
@@ -16,9 +16,6 @@ from cockpit.core.read_record import describe
 from cockpit.core.secrets import mask
 from cockpit.core.skills.shorten_skill import list_sections, read_section
 from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher, LoopTool, WrongArguments
-
-if TYPE_CHECKING:
-    from cockpit.loop.wave_context import Engine
 
 
 class ListSkills(Struct, frozen=True):
@@ -40,31 +37,30 @@ async def _list_skills(
     caller = await dispatcher.authenticate(client)
     caller.require(READ, "list skills")
 
-    async def read(engine: Engine) -> list[dict[str, str | bool]]:
-        from cockpit.orient.skills.choose_skills import choose_skills
+    engine = await dispatcher.engine()
+    from cockpit.orient.skills.choose_skills import choose_skills
 
-        project_skills = engine.skills
-        await asyncio.to_thread(project_skills.refresh)
-        if arguments.task is None:
-            return [
+    known, task = engine.skills, arguments.task
+    await asyncio.to_thread(known.refresh)
+    if task is None:
+        return {
+            "skills": [
                 {"name": skill.name, "layer": skill.layer, "description": skill.description}
-                for skill in project_skills.skills.values()
+                for skill in known.skills.values()
             ]
-        task = arguments.task
-        near = await engine.librarian.compare_skills(task)
-        return [
+        }
+    near = await engine.librarian.compare_skills(task)
+    return {
+        "skills": [
             {
                 "name": choice.name,
                 "why": choice.why,
                 "is_sure": not choice.is_named,
-                "description": project_skills.skills[choice.name].description,
+                "description": known.skills[choice.name].description,
             }
-            for choice in choose_skills(
-                project_skills.skills, project_skills.index, task, vectors=near
-            )
+            for choice in choose_skills(known.skills, known.index, task, vectors=near)
         ]
-
-    return {"skills": await dispatcher.engine.run(read)}
+    }
 
 
 async def _get_skill(
@@ -73,34 +69,28 @@ async def _get_skill(
     caller = await dispatcher.authenticate(client)
     caller.require(READ, "read skills")
 
-    async def read(engine: Engine) -> dict[str, Any] | None:
-        project_skills = engine.skills
-        await asyncio.to_thread(project_skills.refresh)
-        skill = project_skills.skills.get(arguments.name)
-        if skill is None:
-            return None
-        text = project_skills.fact(skill.name).full.text
-        if arguments.section is not None:
-            section = read_section(skill, arguments.section)
-            if section is None:
-                names = ", ".join(each.title for each in list_sections(skill)) or "no sections"
-                raise WrongArguments(
-                    f"Skill {skill.name} has no section {arguments.section!r}; it has {names}."
-                )
-            text = mask(section)
-        return {
-            "name": skill.name,
-            "layer": skill.layer,
-            "text": text,
-            "files": [f"skill:{skill.name}/{path}" for path in skill.files],
-        }
-
-    skill = await dispatcher.engine.run(read)
+    known = (await dispatcher.engine()).skills
+    await asyncio.to_thread(known.refresh)
+    skill = known.skills.get(arguments.name)
     if skill is None:
         raise WrongArguments(
             f"There is no skill {arguments.name!r}; `cockpit skills list` shows all."
         )
-    return skill
+    text = known.fact(skill.name).full.text
+    if arguments.section is not None:
+        section = read_section(skill, arguments.section)
+        if section is None:
+            names = ", ".join(each.title for each in list_sections(skill)) or "no sections"
+            raise WrongArguments(
+                f"Skill {skill.name} has no section {arguments.section!r}; it has {names}."
+            )
+        text = mask(section)
+    return {
+        "name": skill.name,
+        "layer": skill.layer,
+        "text": text,
+        "files": [f"skill:{skill.name}/{path}" for path in skill.files],
+    }
 
 
 SKILL_TOOLS = (

@@ -240,12 +240,6 @@ def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
     _return(tx, event_id, event_type, trace_id, attempts, error)
 
 
-def dead_letter(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
-    """Give an event up that can never be handled. Raises :class:`Stale` for a wrong or expired lease."""
-    event_type, trace_id, _, _ = _held(tx, event_id, lease_token)
-    _dead_letter(tx, event_id, event_type, trace_id, error)
-
-
 def ack_owned(tx: Tx, owner: str) -> None:
     """Mark every event that ``owner`` has leased as handled.
 
@@ -334,31 +328,6 @@ def find_id(connection: sqlite3.Connection, source: str, source_event_id: str) -
         (source, source_event_id),
     ).fetchone()
     return None if row is None else str(row[0])
-
-
-class SourceCounts(Struct, frozen=True):
-    """The events of one source by state."""
-
-    source: str
-    counts: Mapping[EventState, int]
-    oldest: str | None
-    """When the oldest event that waits was created."""
-
-
-def count_by_source(connection: sqlite3.Connection, prefix: str) -> list[SourceCounts]:
-    """Count the events of each source whose name starts with ``prefix``, by state."""
-    rows = connection.execute(
-        f"SELECT source, {STATE}, count(*), min(created_at) FROM events"  # noqa: S608 - fixed columns
-        " WHERE source>=? AND source<? GROUP BY 1, 2 ORDER BY 1, 2",
-        (prefix, f"{prefix}\U0010ffff"),
-    )
-    counts: dict[str, dict[EventState, int]] = {}
-    oldest: dict[str, str] = {}
-    for source, state, number, since in rows:
-        counts.setdefault(source, dict.fromkeys(EVENT_STATES, 0))[state] = number
-        if state == "waiting":
-            oldest[source] = since
-    return [SourceCounts(source, states, oldest.get(source)) for source, states in counts.items()]
 
 
 def count_new(connection: sqlite3.Connection, source: str) -> int:
