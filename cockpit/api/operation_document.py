@@ -1,4 +1,4 @@
-"""What an operation says of itself in the OpenAPI document: its scope, its body, and every status.
+"""What an operation says of itself in the OpenAPI document: its scope, its body, its answers.
 
 See ``docs/reference/http.md``, errors.
 """
@@ -6,7 +6,6 @@ See ``docs/reference/http.md``, errors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from http import HTTPStatus
 from typing import Any, TypeVar
 
 from fastapi import APIRouter
@@ -22,10 +21,11 @@ E = TypeVar("E", bound=Callable[..., Any])
 SCOPE = "x-scope"
 """The member of an operation that names the scope of its token."""
 
-_GUARDED = (400, 401, 403, 421, 500, 503)
-_OPEN = (400, 403, 421, 500, 503)
-"""Those of a route without a token."""
-_WITH_BODY = (408, 413, 415)
+_OBJECT = {"type": "object"}
+_REFUSED = {
+    "description": "A problem document; its code says what is wrong.",
+    "content": {MEDIA_TYPE: {"schema": PROBLEM}},
+}
 _OF_FASTAPI = "HTTPValidationError"
 
 
@@ -35,38 +35,32 @@ def operation(
     path: str,
     summary: str,
     scope: str,
-    *refused: int,
+    *,
     status: int = 200,
-    returns: Mapping[str, Any] | None = None,
+    returns: Mapping[str, Any] = _OBJECT,
+    media_type: str = "application/json",
     body: type[Any] | Mapping[str, Any] | None = None,
     required: bool = True,
     once: bool = False,
     has_tag: bool = False,
     takes_match: bool = False,
     parameters: Sequence[Mapping[str, Any]] = (),
-    answers: Mapping[int | str, Mapping[str, Any]] | None = None,
-    response_class: type[Response] = JSONResponse,
 ) -> Callable[[E], E]:
     """Return the decorator that adds a function to ``router`` as the operation at an address.
 
-    ``refused`` are statuses of its own beside those of every route. ``returns`` is the schema of its answer,
-    ``body`` the record or schema of its body; ``once``: it takes an idempotency key; ``has_tag``: it answers
-    with a version; ``takes_match``: it takes ``If-Match``; ``answers`` are further successful answers.
+    ``scope``: empty for a route without a token. ``returns`` is the schema of its answer, ``body`` the record
+    or schema of its body; ``once``: it takes an idempotency key; ``has_tag``: it answers with a version;
+    ``takes_match``: it takes ``If-Match``.
     """
-    writes = method not in ("GET", "HEAD")
-    guarded = _GUARDED if scope else _OPEN
-    statuses = {*guarded, *refused, *(_WITH_BODY if writes else ()), *((422,) if once else ())}
     taken = [*parameters]
-    responses: dict[int | str, Any] = {each: _problem(each) for each in sorted(statuses)}
-    if returns is not None:
-        responses[status] = {"content": {"application/json": {"schema": dict(returns)}}}
+    answer: dict[str, Any] = {"content": {media_type: {"schema": dict(returns)}}}
+    responses: dict[int | str, Any] = {status: answer, "4XX": _REFUSED, "5XX": _REFUSED}
     if has_tag:
         taken.append(_header("If-None-Match", "Answer 304 where it still is this version."))
         responses[304] = {"description": "It still is the version that If-None-Match names."}
-        responses[200] = {**responses.get(200, {}), "headers": {"ETag": _text("Its version.")}}
+        answer["headers"] = {"ETag": {"description": "Its version.", "schema": {"type": "string"}}}
     if takes_match:
         taken.append(_header("If-Match", "Change it only where it still is this version."))
-        responses[412] = _problem(412)
     if once:
         taken.append(
             _header(
@@ -76,7 +70,6 @@ def operation(
                 LONGEST_KEY,
             )
         )
-    responses |= answers or {}
     extra: dict[str, Any] = {SCOPE: scope} if scope else {}
     if taken:
         extra["parameters"] = taken
@@ -92,7 +85,7 @@ def operation(
         summary=summary,
         status_code=status,
         response_model=None,
-        response_class=response_class,
+        response_class=Response if media_type != "application/json" else JSONResponse,
         responses=responses,
         openapi_extra=extra,
     )
@@ -118,13 +111,6 @@ def operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str
             yield path, method, operation
 
 
-def _problem(status: int) -> dict[str, Any]:
-    return {
-        "description": f"{HTTPStatus(status).phrase}: a problem document; its code says what is wrong.",
-        "content": {MEDIA_TYPE: {"schema": PROBLEM}},
-    }
-
-
 def _header(name: str, description: str, longest: int = 1_000) -> dict[str, Any]:
     return {
         "name": name,
@@ -133,7 +119,3 @@ def _header(name: str, description: str, longest: int = 1_000) -> dict[str, Any]
         "description": description,
         "schema": {"type": "string", "maxLength": longest},
     }
-
-
-def _text(description: str) -> dict[str, Any]:
-    return {"description": description, "schema": {"type": "string"}}

@@ -150,7 +150,6 @@ def add_reads(router: APIRouter, resource: Resource) -> None:
         f"/{named}",
         f"Show {article} {resource.name}",
         resource.scope,
-        404,
         returns=resource.schema,
         has_tag=True,
         parameters=[path_parameter(f"{resource.name}_id")],

@@ -6,7 +6,6 @@ from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
 
-from cockpit.core.canonical_json import digest, text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import (
     InvalidRecord,
@@ -54,15 +53,6 @@ def read_body(
         return read_record(record, fields, name=name)
     except InvalidRecord as error:
         raise BodyMalformed(str(error)) from error
-
-
-def request_digest(profile_id: str, body: bytes) -> str:
-    """Return the digest of a proposal as it was sent: two texts of the same JSON are the same."""
-    try:
-        fields = parse_object(body, name="the change", max_characters=MAX_CHARACTERS)
-    except InvalidRecord:
-        return text_digest(f"{profile_id}\n{body.hex()}")
-    return digest([profile_id, fields])
 
 
 CHANGE = record_schema(ChangePayload, closed=True)

@@ -57,12 +57,6 @@ class NewEvent(Struct, frozen=True):
     returns=_EVENT,
     body=NewEvent,
     once=True,
-    answers={
-        200: {
-            "description": "It was sent before.",
-            "content": {"application/json": {"schema": _EVENT}},
-        }
-    },
 )
 async def send(at: At, request: Request) -> Response:
     """It is on disk when this is answered, and in the journal with its payload, as ``event.ingested``. The
@@ -75,7 +69,6 @@ async def send(at: At, request: Request) -> Response:
         source = f"ns:{caller.namespace}:{given.queue}"
         own = f"key:{text_digest(at.key)}" if at.key else tx.ids.new("x")
         sender_id = given.source_event_id or own
-        is_new = events.find_id(tx.connection, source, sender_id) is None
         event_id = events.ingest(
             tx,
             source=source,
@@ -86,6 +79,6 @@ async def send(at: At, request: Request) -> Response:
             for_followers=True,
         )
         stored = events.load(tx.connection, event_id)
-        return Answer(201 if is_new else 200, msgspec.to_builtins(stored))
+        return Answer(201, msgspec.to_builtins(stored))
 
     return answered(await at.write_once(EVENTS_ENQUEUE, "send events", step))

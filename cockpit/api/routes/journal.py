@@ -62,14 +62,8 @@ Follow = Annotated[bool, Query(description="False ends the stream at the journal
     "/journal",
     "Follow the journal",
     AUDIT_READ,
-    409,
-    answers={
-        200: {
-            "description": "Rows as server-sent events; the id of each is its seq.",
-            "content": {MEDIA_TYPE: {"schema": _EVENT}},
-        }
-    },
-    response_class=Response,
+    returns=_EVENT,
+    media_type=MEDIA_TYPE,
 )
 async def follow_journal(
     at: At,

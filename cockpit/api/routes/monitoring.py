@@ -59,7 +59,15 @@ async def health() -> JSONResponse:
     return JSONResponse({"status": "ok", "version": __version__})
 
 
-@operation(router, "GET", "/metrics", "Read the metrics", READ, response_class=PlainTextResponse)
+@operation(
+    router,
+    "GET",
+    "/metrics",
+    "Read the metrics",
+    READ,
+    returns={"type": "string"},
+    media_type="text/plain",
+)
 async def metrics(at: At, request: Request) -> PlainTextResponse:
     """Return the metrics in Prometheus' text format."""
     numbers: Numbers = request.app.state.numbers

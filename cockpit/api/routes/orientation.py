@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSE, READ
@@ -13,10 +13,8 @@ from cockpit.api.answers import answered, tagged
 from cockpit.api.callers import Answer, At, Counter, require_presence
 from cockpit.api.operation_document import operation
 from cockpit.api.routes.proposals import DECIDED, decide_once, decided_body
-from cockpit.api.schemas import APPROVAL, CHANGE, Verdict, read_body, request_digest
-from cockpit.core.canonical_json import text_digest
+from cockpit.api.schemas import APPROVAL, CHANGE, Verdict, read_body
 from cockpit.core.errors import NotFound
-from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.orient.profile_changes.profile_json import profile_document
 from cockpit.store.context import facts, packets, profile_changes, profiles, wave_feedback
@@ -25,36 +23,12 @@ from cockpit.store.sessions import waves
 
 router = APIRouter(prefix="/api/orientation", tags=["orientation"])
 
-_OBJECT = {"type": "object"}
-_REPEATED = {
-    "description": "It was proposed before.",
-    "content": {"application/json": {"schema": DECIDED}},
-}
-
 Named = Annotated[
     str, Query(alias="profile_id", max_length=100, description="Default: this project's.")
 ]
-Key = Annotated[
-    str,
-    Header(
-        alias="Idempotency-Key",
-        max_length=200,
-        description="A repeat with the same key and body gets the stored answer of the first;"
-        " with another body it is refused.",
-    ),
-]
 
 
-@operation(
-    router,
-    "GET",
-    "/profile/current",
-    "Show the current profile",
-    READ,
-    404,
-    returns=_OBJECT,
-    has_tag=True,
-)
+@operation(router, "GET", "/profile/current", "Show the current profile", READ, has_tag=True)
 async def current_profile(at: At, request: Request, profile_id: Named = "") -> Response:
     """The profile's current version, and the adaptation that runs; before any session the version that
     the first one would get."""
@@ -80,38 +54,30 @@ async def current_profile(at: At, request: Request, profile_id: Named = "") -> R
     "/proposals",
     "Propose a profile change",
     PROPOSE,
-    *(404, 409, 422),
     status=201,
     returns=DECIDED,
     body=CHANGE,
-    answers={200: _REPEATED},
+    once=True,
 )
-async def propose(at: At, request: Request, profile_id: Named = "", key: Key = "") -> Response:
+async def propose(at: At, request: Request, profile_id: Named = "") -> Response:
     """Judged at once: what the guard refuses is kept as rejected, and answered as a problem with the
     verdict; the rest waits for a decision."""
     payload = await request.body()
 
-    def step(tx: Tx, caller: Caller) -> tuple[bool, DecisionOutcome]:
-        # Before the shipped profile is written for a caller who may not propose.
-        caller.require(PROPOSE, "propose a profile change")
+    def step(tx: Tx, caller: Caller) -> Answer:
         base = profiles.ensure_default(tx, at.settings.token_budget)
-        proposal_id = _keyed(caller, key) if key else tx.ids.new("p")
-        repeated = profile_changes.find(tx.connection, proposal_id) is not None
         outcome = propose_profile_change(
             tx,
             at.settings,
             payload,
             caller,
             profile_id=profile_id or base.profile_id,
-            proposal_id=proposal_id,
+            proposal_id=tx.ids.new("p"),
             deadline_s=at.settings.limits.deadline_s,
-            request_digest=request_digest(profile_id, payload) if key else "",
         )
-        return repeated, outcome
+        return Answer(201, decided_body(outcome), failure=outcome.failure())
 
-    repeated, outcome = await at.write(step)
-    outcome.raise_if_refused()
-    return answered(Answer(200 if repeated else 201, decided_body(outcome)))
+    return answered(await at.write_once(PROPOSE, "propose a profile change", step))
 
 
 @operation(
@@ -120,7 +86,6 @@ async def propose(at: At, request: Request, profile_id: Named = "", key: Key = "
     "/proposals/{id}/approve",
     "Approve a profile change",
     APPROVE,
-    *(404, 409, 422, 428),
     returns=DECIDED,
     body=APPROVAL,
     once=True,
@@ -137,7 +102,6 @@ async def approve(at: At, id: str) -> Response:  # noqa: A002 - the name in the 
     "/proposals/{id}/reject",
     "Reject a profile change",
     APPROVE,
-    *(404, 409, 422),
     returns=DECIDED,
     body=Verdict,
     required=False,
@@ -148,16 +112,7 @@ async def reject(at: At, id: str) -> Response:  # noqa: A002 - the name in the p
     return await _decide(at, id, "rejected")
 
 
-@operation(
-    router,
-    "GET",
-    "/packets/{wave_id}",
-    "Show the packet of a wave",
-    READ,
-    404,
-    returns=_OBJECT,
-    has_tag=True,
-)
+@operation(router, "GET", "/packets/{wave_id}", "Show the packet of a wave", READ, has_tag=True)
 async def packet_of_wave(at: At, request: Request, wave_id: str) -> Response:
     """What the wave knew: its packet as it was stored, and the sources of the facts in it by fact."""
 
@@ -179,9 +134,7 @@ async def packet_of_wave(at: At, request: Request, wave_id: str) -> Response:
     return tagged(request, await at.read(look))
 
 
-@operation(
-    router, "GET", "/feedback/{wave_id}", "Show the feedback of a wave", READ, 404, returns=_OBJECT
-)
+@operation(router, "GET", "/feedback/{wave_id}", "Show the feedback of a wave", READ)
 async def feedback_of_wave(at: At, wave_id: str) -> Response:
     """How good the wave's decision was, as far as is known by now, and how that picture changed."""
 
@@ -214,8 +167,3 @@ async def _decide(
 def _check(caller: Caller, absence: str) -> None:
     caller.require(APPROVE, "decide on profile changes")
     require_presence(caller, absence, "deciding")
-
-
-def _keyed(caller: Caller, key: str) -> str:
-    """The proposal that a key names: one principal cannot reach another's."""
-    return f"p-{text_digest(f'{caller.namespace} {key}')[:24]}"

@@ -114,7 +114,6 @@ add_reads(
     "/{proposal_id}/decide",
     "Decide a proposal",
     PROPOSALS_DECIDE,
-    *(404, 409, 422, 428),
     returns=DECIDED,
     body=GivenDecision,
     once=True,

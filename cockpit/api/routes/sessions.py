@@ -129,7 +129,6 @@ add_reads(
     "",
     "Start a session",
     SESSIONS_RUN,
-    *(404, 409, 422),
     status=201,
     returns=_SESSION,
     body=NewSession,
@@ -185,7 +184,6 @@ async def start_session(at: At, request: Request) -> Response:
     "/{session_id}/messages",
     "Send a message to a session",
     SESSIONS_RUN,
-    *(404, 409),
     status=202,
     returns={
         "type": "object",

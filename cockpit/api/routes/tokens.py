@@ -74,7 +74,7 @@ async def issue_token(at: At, request: Request) -> Response:
     return answered(answer, location=f"{router.prefix}/{answer.body['cap_id']}")
 
 
-@operation(router, "DELETE", "/{cap_id}", "Revoke a token", CAP_REVOKE, *(404, 409), returns=_TOKEN)
+@operation(router, "DELETE", "/{cap_id}", "Revoke a token", CAP_REVOKE, returns=_TOKEN)
 async def revoke_token(at: At, cap_id: str) -> Response:
     """Permanently. Its streams end within seconds."""
 

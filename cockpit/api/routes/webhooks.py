@@ -43,17 +43,7 @@ class SignatureRefused(CockpitError):
     code = "signature_refused"
 
 
-@operation(
-    router,
-    "POST",
-    "/github",
-    "Take an event of GitHub, which may open a task",
-    "",
-    *(404, 409, 422),
-    answers={
-        200: {"description": "The event was read: `task_id` of its task, or null and the `reason`."}
-    },
-)
+@operation(router, "POST", "/github", "Take an event of GitHub, which may open a task", "")
 async def take_github_event(request: Request) -> Response:
     """Open a task if one of the user's rules fits the event. A repeat of a delivery gets the first answer."""
     project: ServedProject = request.app.state.project

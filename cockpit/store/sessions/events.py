@@ -321,15 +321,6 @@ def select_recent(
     return [StoredEvent(*row) for row in rows]
 
 
-def find_id(connection: sqlite3.Connection, source: str, source_event_id: str) -> str | None:
-    """Return the id of the event that a source calls ``source_event_id``, or None."""
-    row = connection.execute(
-        "SELECT event_id FROM events WHERE source=? AND source_event_id=?",
-        (source, source_event_id),
-    ).fetchone()
-    return None if row is None else str(row[0])
-
-
 def count_new(connection: sqlite3.Connection, source: str) -> int:
     """Count the events of ``source`` that nobody has leased yet."""
     (count,) = connection.execute(
