@@ -264,7 +264,10 @@ class _Layers:
                 f"{place} can only be 'ask' here, because a repository may not decide what is "
                 f"approved without you. To use {value!r}, {override}."
             )
-        if isinstance(value, str) and not is_plain(value):
+        texts = [value] if isinstance(value, str) else []
+        if isinstance(value, (tuple, dict)):
+            texts = [*value, *(value.values() if isinstance(value, dict) else ())]
+        if not all(map(is_plain, texts)):
             raise ConfigInvalid(
                 f"{place} is {_shorten(value)}, with spaces around it, invisible characters or letters that"
                 " look like others; a repository's names are written plainly."
