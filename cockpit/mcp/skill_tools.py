@@ -40,13 +40,13 @@ async def _list_skills(
     engine = await dispatcher.engine()
     from cockpit.orient.skills.choose_skills import choose_skills
 
-    known, task = engine.skills, arguments.task
-    await asyncio.to_thread(known.refresh)
+    project_skills, task = engine.skills, arguments.task
+    await asyncio.to_thread(project_skills.refresh)
     if task is None:
         return {
             "skills": [
                 {"name": skill.name, "layer": skill.layer, "description": skill.description}
-                for skill in known.skills.values()
+                for skill in project_skills.skills.values()
             ]
         }
     near = await engine.librarian.compare_skills(task)
@@ -56,9 +56,11 @@ async def _list_skills(
                 "name": choice.name,
                 "why": choice.why,
                 "is_sure": not choice.is_named,
-                "description": known.skills[choice.name].description,
+                "description": project_skills.skills[choice.name].description,
             }
-            for choice in choose_skills(known.skills, known.index, task, vectors=near)
+            for choice in choose_skills(
+                project_skills.skills, project_skills.index, task, vectors=near
+            )
         ]
     }
 
@@ -69,14 +71,14 @@ async def _get_skill(
     caller = await dispatcher.authenticate(client)
     caller.require(READ, "read skills")
 
-    known = (await dispatcher.engine()).skills
-    await asyncio.to_thread(known.refresh)
-    skill = known.skills.get(arguments.name)
+    project_skills = (await dispatcher.engine()).skills
+    await asyncio.to_thread(project_skills.refresh)
+    skill = project_skills.skills.get(arguments.name)
     if skill is None:
         raise WrongArguments(
             f"There is no skill {arguments.name!r}; `cockpit skills list` shows all."
         )
-    text = known.fact(skill.name).full.text
+    text = project_skills.fact(skill.name).full.text
     if arguments.section is not None:
         section = read_section(skill, arguments.section)
         if section is None:
