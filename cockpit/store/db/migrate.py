@@ -51,14 +51,12 @@ def migrate(
     migrations: tuple[Migration, ...] | None = None,
     *,
     record: Callable[[sqlite3.Connection, tuple[str, ...]], None] | None = None,
-    prepare: Callable[[sqlite3.Connection], None] | None = None,
 ) -> tuple[str, ...]:
     """Bring the file up to this version; returns the names of the migrations applied.
 
-    A file with content is copied to ``backups`` first. ``record`` is called with the names in the
-    same transaction, and ``prepare`` before its first change of a file with content. Raises
-    :class:`StoreTooNew` for a file of a newer cockpit and :class:`StoreCorrupt` when a recorded migration
-    differs from this version's.
+    A file with content is copied to ``backups`` first. ``record`` is called with the names in the same
+    transaction. Raises :class:`StoreTooNew` for a file of a newer cockpit and :class:`StoreCorrupt` when a
+    recorded migration differs from this version's.
     """
     shipped = load_migrations() if migrations is None else migrations
     if not _check_file(connection, shipped):
@@ -69,8 +67,6 @@ def migrate(
     try:
         # Another process may have migrated while this one waited for the lock: check again.
         todo = _missing(connection, shipped)
-        if prepare is not None and todo and _applied(connection):
-            prepare(connection)
         connection.execute(_RECORD)
         for migration in todo:
             _apply(connection, migration)
