@@ -191,7 +191,9 @@ def test_a_copy_is_kept_before_a_migration_and_only_the_newest_stay(tmp_path: Pa
     assert len(kept) == KEPT_BACKUPS and mode(folder) == 0o700
     assert {mode(one) for one in kept} == {0o600}
     with closing(sqlite3.connect(f"{kept[-1].as_uri()}?mode=ro", uri=True)) as copy:
-        assert copy.execute("SELECT max(name) FROM migrations").fetchone() == ("9003",)
+        assert copy.execute("SELECT max(name) FROM migrations WHERE name<>'schema'").fetchone() == (
+            "9003",
+        )
         assert copy.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
         assert verify_chain.verify(copy).ok
 
