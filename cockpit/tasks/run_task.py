@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
@@ -52,9 +54,17 @@ from cockpit.tasks.git import (
     commit_all,
     commit_of,
     discard_changes,
+    uncommitted_files,
 )
 from cockpit.tasks.merging import MergeResult, merge_task
 from cockpit.tasks.outage import describe_outage, outage_reason
+from cockpit.tasks.preparation.base_tests import excuse_red_tests, test_base
+from cockpit.tasks.preparation.set_up_worktree import (
+    brought_files,
+    fill_worktree,
+    set_up_worktree,
+    worktree_settings,
+)
 from cockpit.tasks.prepare_worktree import prepare_worktree
 from cockpit.tasks.role_result import RoleResult
 from cockpit.tasks.role_session import TaskRuntime, run_role
@@ -102,7 +112,7 @@ async def run_task(context: TaskContext, task_id: str) -> TaskOutcome:
         return *role_usage.task_usage(connection, full_id), share
 
     full_id, tokens_before, cost_before = store.read_now(read_usage_before)
-    runtime = TaskRuntime(context)
+    runtime = TaskRuntime()
     try:
         end = await _TaskRun(context, runtime, full_id).run()
     except Exception as error:
@@ -289,8 +299,27 @@ class _TaskRun:
 
     async def _prepared_worktree(self) -> Worktree:
         if self._worktree is None:
-            self._worktree = await prepare_worktree(self._context, self._task_id)
+            tree = await prepare_worktree(self._context, self._task_id)
+            root = Path(tree.path)
+            await set_up_worktree(self._context, root)
+            settings = worktree_settings(self._context, root, self._task_id)
+            self._context = replace(self._context, settings=settings)
+            if self._context.work.setup or self._context.work.copy:
+                runtime = await self._runtime.open(self._context, tree)
+                await fill_worktree(self._context, root, runtime.engine.ground)
+            self._worktree = tree
         return self._worktree
+
+    async def _test_base(self, step: Step, worktree: Worktree) -> Step:
+        """Note with the run's first step how the tests are without any change."""
+        root = Path(worktree.path)
+        begun = await commit_of(root, "HEAD") != worktree.base_commit
+        if step.position > 1 or "base" in step.detail or begun or await uncommitted_files(root):
+            return step
+        runtime = await self._runtime.open(self._context, worktree)
+        base = await test_base(self._context, runtime.engine.ground)
+        await discard_changes(root)
+        return await self._store.write(lambda tx: task_runs.add_detail(tx, step, base=base))
 
     async def _run_role(self, step: Step, steps: list[Step], worktree: Worktree) -> RoleResult:
         self._is_committed = False
@@ -300,7 +329,12 @@ class _TaskRun:
 
     async def _implement(self, step: Step, steps: list[Step]) -> None:
         worktree = await self._prepared_worktree()
+        step = await self._test_base(step, worktree)
+        if missing := step.detail.get("base", {}).get("missing"):
+            await self._end_step(step, "untestable", summary=missing)
+            return
         result = await self._run_role(step, steps, worktree)
+        step = self._reload(step)
         task = self._load_task()
         finished = result.status == "done"
         subject = task.title if finished else "uncommitted work of the implementer"
@@ -308,7 +342,7 @@ class _TaskRun:
         root = Path(worktree.path)
         work = await judge_work(result, root, worktree.base_commit, self._task_type(task))
         if work.outcome in ("done", "nothing_to_do"):
-            unheld = await list_unheld(root, worktree.base_commit)
+            unheld = await list_unheld(root, worktree.base_commit, brought_files(root))
             work = name_unheld(work, unheld, root) if unheld else work
         tip = await commit_of(root, "HEAD")
         await self._end_step(
@@ -323,7 +357,7 @@ class _TaskRun:
     async def _test(self, step: Step) -> None:
         context = self._context
         worktree = await self._prepared_worktree()
-        runtime = await self._runtime.open(worktree)
+        runtime = await self._runtime.open(self._context, worktree)
         if not self._is_committed:  # the step before was another process's
             await self._commit(worktree, "uncommitted work before the tests")
         self._is_committed = False
@@ -337,6 +371,7 @@ class _TaskRun:
         except MachineFault:
             await discard_changes(Path(worktree.path))  # it may be what filled the disk
             raise
+        test_run = excuse_red_tests(test_run, self._base_tests(), self._load_task())
         if test_run.argv:
             await discard_changes(Path(worktree.path))
 
@@ -356,6 +391,13 @@ class _TaskRun:
             )
 
         await self._store.write(record)
+
+    def _base_tests(self) -> Mapping[str, Any]:
+        own = [step.detail["base"] for step in self._load_steps() if "base" in step.detail]
+        chain = self._store.read_now(
+            lambda connection: task_runs.find_base_tests(connection, self._context.chain_id)
+        )
+        return own[0] if own else chain or {}
 
     async def _fix(self, step: Step, steps: list[Step]) -> None:
         worktree = await self._prepared_worktree()
@@ -473,7 +515,8 @@ class _TaskRun:
         """Commit uncommitted work, so that it survives the worktree; return its files."""
         task = self._load_task()
         words = "\n".join((task.title, task.description, task.acceptance_criteria))
-        await add_unheld(Path(worktree.path), words)
+        root = Path(worktree.path)
+        await add_unheld(root, words, brought_files(root))
         title = f"{self._task_id}: {' '.join(subject.split())[:80]}"
         parts = [title, fill(one_line(body), 76), f"Cockpit-Task: {self._task_id}"]
         files = await commit_all(

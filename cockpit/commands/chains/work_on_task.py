@@ -103,7 +103,7 @@ def check_prerequisites(
 
         require_nats()
     _say_unused_files(settings, place)
-    _check_test_command(settings)
+    _check_commands(settings)
     if needs_model:
         _check_model(settings, runner)
 
@@ -164,18 +164,20 @@ def _say_unused_files(settings: Settings, place: ProjectPaths) -> None:
         say("These files have no effect until you correct them.")
 
 
-def _check_test_command(settings: Settings) -> None:
-    """Raise ``WrongUse`` for an invalid ``[work] test_command``."""
+def _check_commands(settings: Settings) -> None:
+    """Raise ``WrongUse`` for an invalid command in ``[work]``."""
     from cockpit.act.command_line import CommandRefused, split_command
 
-    if settings.work.test_command is None:
-        return
-    try:
-        split_command(settings.work.test_command)
-    except CommandRefused as error:
-        raise WrongUse(
-            f"[work] test_command cannot run: {error} Put shell syntax into a script and name the script."
-        ) from error
+    commands = [("setup", command) for command in settings.work.setup]
+    if settings.work.test_command is not None:
+        commands.append(("test_command", settings.work.test_command))
+    for name, command in commands:
+        try:
+            split_command(command)
+        except CommandRefused as error:
+            raise WrongUse(
+                f"[work] {name} cannot run: {error} Put shell syntax into a script and name the script."
+            ) from error
 
 
 def _check_model(settings: Settings, runner: str | None) -> None:
