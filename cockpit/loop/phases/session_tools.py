@@ -97,11 +97,9 @@ def _read_attempt(exchange: Exchange) -> Attempt:
 def _find_lost(connection: sqlite3.Connection, context: WaveContext) -> str:
     """Return what the packet before dropped for want of room, or what the agent had to ask for again."""
     session_id, ordinal = context.session.session_id, context.wave.ordinal
-    before = context.engine.recall(waves.wave_id_of(session_id, ordinal - 1)).packet
-    if before is None:
-        stored = packets.find_before(connection, session_id, ordinal)
-        before = stored.packet if stored is not None else None
-    dropped = sum(count for reason, count in before.drops if reason in LOST) if before else 0
+    before = packets.find_before(connection, session_id, ordinal)
+    drops = before.packet.drops if before else ()
+    dropped = sum(count for reason, count in drops if reason in LOST)
     if dropped:
         return f"{pluralize(dropped, 'fact')} had no room"
     # A wave is known to have lacked something once the wave after it has asked for that.

@@ -148,8 +148,7 @@ async def _find_kept(
 def _read_packet(
     connection: sqlite3.Connection, context: WaveContext, scopes: Sequence[ScopeItem]
 ) -> _InPacket:
-    kept = context.engine.recall(context.wave.wave_id).packet
-    packet = kept or packets.load(connection, context.wave.wave_id).packet
+    packet = packets.load(connection, context.wave.wave_id).packet
     entries = {
         fact_id: shown for fact_id, shown in packet.in_force().items() if detail_of(shown[1]) == 0
     }
