@@ -45,7 +45,6 @@ BENCHES = (
     "rivals",
     "adaptation",
     "trust",
-    "planner",
     "capture",
     "hook",
     "guard",

@@ -14,7 +14,7 @@ from cockpit.loop.decisions.propose_changing import CHANGING
 from cockpit.loop.decisions.suggest_weights import suggest_weights
 from cockpit.loop.phases.project_change import find_finish, has_changed_nothing
 from cockpit.loop.phases.reading_calls import asks_to_read
-from cockpit.loop.planner.follow_session import learn_session, revise_estimate
+from cockpit.loop.planner.follow_session import correct_estimate, learn_session
 from cockpit.loop.planner.plan_tool import check_finish, find_plan_end
 from cockpit.loop.reentry.kept_actions import release_all
 from cockpit.loop.views.review_text import is_missing_on_github
@@ -91,9 +91,9 @@ def _end_session(tx: Tx, context: WaveContext, plan: Plan, changed_nothing: bool
 
 
 def _continue_session(tx: Tx, context: WaveContext, plan: Plan) -> None:
-    """Revise the estimate, and enqueue the next wave where the answer asks for one."""
+    """Correct an estimate that is passed, and enqueue the next wave where the answer asks for one."""
     session_id, wave_id = context.session.session_id, context.wave.wave_id
-    revise_estimate(tx, sessions.load_in(tx, session_id), context.wave.ordinal)
+    correct_estimate(tx, sessions.load_in(tx, session_id), context.wave.ordinal)
     if plan.calls or plan.stop in _continuing_stops(context):
         events.ingest(
             tx,

@@ -673,7 +673,6 @@ CREATE TABLE estimates (
   kind          TEXT NOT NULL,
   family        TEXT NOT NULL CHECK(family IN ('model','offline','script','agent')),
   model         TEXT NOT NULL,
-  size          INTEGER NOT NULL,
   -- The first estimate and the current one; empty for sessions that are older than estimates.
   made_json     TEXT NOT NULL DEFAULT '',
   now_json      TEXT NOT NULL DEFAULT '',
