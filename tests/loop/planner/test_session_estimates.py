@@ -96,10 +96,13 @@ async def test_no_other_end_teaches(runtime, script, end):
     assert estimate(runtime.store, session_id)["first"]["history"] == 0
 
 
-async def test_it_is_corrected_once_when_the_range_is_passed(runtime, script):
+async def test_it_is_corrected_once_when_the_range_is_passed(runtime, tmp_path):
+    short, longer = tmp_path / "short.toml", tmp_path / "longer.toml"
+    short.write_text(answers(waves=2))
+    longer.write_text(answers(waves=4))
     for _ in range(3):
-        await run(runtime, script(answers(waves=2)))
-    session = await run(runtime, script(answers(waves=4)))
+        await run(runtime, f"script:{short}")
+    session = await run(runtime, f"script:{longer}")
     revised = [
         detail
         for action, detail in events(runtime.store, session.session_id)
