@@ -20,7 +20,6 @@ from cockpit.observe.count_tokens import count_again, count_tokens
 from cockpit.store.context import packets
 from cockpit.store.context.entry_text import parts_of, point_fact
 from cockpit.store.context.facts import FactText
-from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import Change
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
@@ -55,11 +54,7 @@ def read_standing(
 
 def digest_tools(tools: Sequence[ToolSpec]) -> str:
     """Return the digest of tools as they are described to the model."""
-    return _tools_digests.get(tools) or _tools_digests.put(tools, text_digest(tools_json(tools)))
-
-
-_tools_digests: KeptByIdentity[Sequence[ToolSpec], str] = KeptByIdentity(64)
-"""Waves of one profile share their tools."""
+    return text_digest(tools_json(tools))
 
 
 def _is_cold(
