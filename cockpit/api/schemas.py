@@ -92,8 +92,8 @@ def request_digest(profile_id: str, body: bytes) -> str:
     return digest([profile_id, fields])
 
 
-def change_body(row: ChangeProposal, proposal: Proposal | None) -> dict[str, Any]:
-    """Return a change as it is answered; ``proposal`` is None for one that the guard refused at once."""
+def change_body(row: ChangeProposal, proposal: Proposal) -> dict[str, Any]:
+    """Return a change as it is answered."""
     return {
         "proposal_id": row.proposal_id,
         "status": row.status,
@@ -107,12 +107,12 @@ def change_body(row: ChangeProposal, proposal: Proposal | None) -> dict[str, Any
         "rejection_reason": row.rejection_reason,
         "created_at": row.created_at,
         "decided_at": row.decided_at,
-        "expires_at": proposal.expires_at if proposal else None,
-        "title": proposal.title if proposal else "",
-        "risk": proposal.risk if proposal else None,
-        "shown_digest": proposal.shown_digest if proposal else None,
+        "expires_at": proposal.expires_at,
+        "title": proposal.title,
+        "risk": proposal.risk,
+        "shown_digest": proposal.shown_digest,
         "change": json.loads(row.payload),
-        "body": dict(proposal.body) if proposal else None,
+        "body": dict(proposal.body),
     }
 
 

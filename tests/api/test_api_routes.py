@@ -119,7 +119,7 @@ def test_changes_are_listed_and_shown_with_the_digest_that_approves_them(
     reader = at.bearer("watch", READ)
     listed = http.get(f"{API}/proposals", headers=reader).json()["proposals"]
     assert [row["proposal_id"] for row in listed[:2]] == [refused, waiting]
-    assert (listed[0]["status"], listed[0]["shown_digest"]) == ("rejected", None)
+    assert (listed[0]["status"], listed[0]["approved_by"]) == ("rejected", None)
     assert listed[0]["change"]["effective_waves"] == 5_000
     look = http.get(f"{API}/proposals/{waiting}", headers=reader).json()
     assert look == listed[1]

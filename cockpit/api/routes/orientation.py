@@ -29,7 +29,6 @@ from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import NotFound
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
-from cockpit.loop.decisions.profile_change_decision import reconcile_profile_changes
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.planner.read_session_estimate import read_session_estimate
 from cockpit.orient.profile_changes.profile_json import profile_document
@@ -98,7 +97,7 @@ async def list_changes(
 
     def step(tx: Tx, caller: Caller) -> list[dict[str, Any]]:
         caller.require(READ, "read proposals")
-        reconcile_profile_changes(tx, at.settings)
+        proposals.expire_due(tx)
         rows = profile_changes.select_changes(tx.connection, limit, status=status)
         return [_change_body(tx.connection, row) for row in rows]
 
@@ -116,7 +115,7 @@ async def show_change(at: At, id: str) -> dict[str, Any]:  # noqa: A002 - the na
 
     def step(tx: Tx, caller: Caller) -> dict[str, Any]:
         caller.require(READ, "read proposals")
-        reconcile_profile_changes(tx, at.settings)
+        proposals.expire_due(tx)
         return _change_body(tx.connection, profile_changes.load(tx.connection, id))
 
     return await at.write(step)
@@ -304,9 +303,7 @@ async def _decided(
 
 
 def _change_body(connection: sqlite3.Connection, row: ChangeProposal) -> dict[str, Any]:
-    """Return a change with its proposal; one that the guard refused at once never had a proposal."""
-    proposal = proposals.find(connection, row.proposal_id)
-    return change_body(row, proposal)
+    return change_body(row, proposals.load(connection, row.proposal_id))
 
 
 def _keyed(caller: Caller, key: str) -> str:

@@ -41,6 +41,7 @@ _RENDERED = frozenset(
             "base_version",
             "profile_id",
             "effective_waves",
+            "request_digest",
             "widening",
             "total_before",
             "total_after",
