@@ -15,9 +15,6 @@ from typing import Any
 
 _EVENTS = 0x2 | 0x80 | 0x100
 """``IN_MODIFY``, ``IN_MOVED_TO`` and ``IN_CREATE`` of ``<sys/inotify.h>``."""
-_OVERFLOW = 0x4000
-_IGNORED = 0x8000
-"""``IN_Q_OVERFLOW`` and ``IN_IGNORED``: events were lost; a folder is no longer watched."""
 _HEAD = struct.Struct("iIII")
 _READ = 65_536
 _STEP_MS = 100
@@ -79,39 +76,6 @@ class FileWatch(_Watch):
         # An event without a name says that events were lost: the file's may be among them.
         if any(name in (self._name, b"") for _, _, name in events):
             self._notify()
-
-
-class FoldersWatch(_Watch):
-    """Calls ``notify`` on the event loop after every write to files of many folders, until :meth:`close`.
-
-    ``notify`` gets the folder and the name of the file; (None, '') where the system lost events. One watch
-    of the system serves all folders. Raises ``OSError`` where the system has none.
-    """
-
-    def __init__(self, notify: Callable[[Path | None, str], None]) -> None:
-        super().__init__()
-        self._notify = notify
-        self._folders: dict[int, Path] = {}
-
-    def add(self, folder: Path) -> None:
-        """Watch one more folder; again: nothing changes. Raises ``OSError``."""
-        number = _add_folder(self._library, self._descriptor, folder)
-        self._folders[number] = folder
-
-    def discard(self, folder: Path) -> None:
-        """Stop watching a folder."""
-        for number in [each for each, path in self._folders.items() if path == folder]:
-            del self._folders[number]
-            self._library.inotify_rm_watch(self._descriptor, number)  # one that is gone: an error
-
-    def _take(self, events: Iterable[tuple[int, int, bytes]]) -> None:
-        for number, mask, name in events:
-            if mask & _OVERFLOW:
-                self._notify(None, "")
-            elif mask & _IGNORED:
-                self._folders.pop(number, None)
-            elif (folder := self._folders.get(number)) is not None:
-                self._notify(folder, os.fsdecode(name))
 
 
 async def watch_without_inotify(path: Path, notify: Callable[[], None]) -> None:
