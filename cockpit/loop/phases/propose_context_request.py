@@ -115,7 +115,7 @@ async def prepare_request(context: WaveContext, call: Mapping[str, Any]) -> Prep
         return refuse(str(error))
     gateway = open_gateway(context)
     names = [str(item) for item in request.scope]
-    compared = await compare_with_packet(context, gateway, names, state)
+    compared = await compare_with_packet(context, gateway, names)
     state = replace(state, shown_items=compared.shown)
     redundant = RedundantReadGuard(context.engine.ground.confined)
     places = await asyncio.to_thread(lambda: {n: redundant.find_place(n, state) for n in names})
