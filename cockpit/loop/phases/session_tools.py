@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import cache
 
 from cockpit.act.model_tools import ACTIONS, GROW, PLANNING, RESUME, TOOLS, WITH_TASK, ToolDef
-from cockpit.core.canonical_json import canonical_json
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.phases.tool_results import Exchange
@@ -90,8 +89,7 @@ def read_evidence(
 def _read_attempt(exchange: Exchange) -> Attempt:
     is_request = exchange.call == "request_context" and exchange.status != "malformed"
     scope = tuple(map(str, exchange.arguments.get("scope", ()))) if is_request else ()
-    arguments = canonical_json(dict(exchange.arguments))
-    return Attempt(exchange.call, arguments, scope, exchange.result, exchange.status)
+    return Attempt(exchange.call, scope, exchange.result)
 
 
 def _find_lost(connection: sqlite3.Connection, context: WaveContext) -> str:
