@@ -251,7 +251,7 @@ def _create_proposal(
             call["call_id"],
             body,
             _risk_of(body),
-        ).body
+        )
     proposal = proposals.create(
         tx,
         proposal_id=proposal_id,

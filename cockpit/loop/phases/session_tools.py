@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from functools import cache
 
 from cockpit.act.model_tools import ACTIONS, GROW, PLANNING, RESUME, TOOLS, WITH_TASK, ToolDef
 from cockpit.core.text import pluralize
@@ -38,20 +37,28 @@ def callable_tools(context: WaveContext) -> tuple[ToolDef, ...]:
 
 
 def _tools_of(context: WaveContext, rare: frozenset[str]) -> tuple[ToolDef, ...]:
-    task_type = context.engine.task_types.get(context.session.task_type)
+    engine, session = context.engine, context.session
+    task_type, role = engine.task_types.get(session.task_type), engine.role(session.role)
     reads_only = task_type is not None and task_type.reads_only
-    role = context.engine.role(context.session.role)
-    role_tools = None if role is None else tuple(role.tools)
-    has_skills, has_task = (
-        offers_skills(context.engine.settings),
-        context.session.task_id is not None,
-    )
-    plans = context.session.task_type == PLAN_TYPE
-    has_added = bool(added_tools_of(context).definitions)
-    grows = grows_tools(context)
-    return _select_tools(
-        reads_only, role_tools, has_skills, has_task, plans, grows, has_added, rare
-    )
+    plans = session.task_type == PLAN_TYPE and role is None
+    allowed = {tool.name for tool in TOOLS}
+    if role is not None:
+        allowed = {*role.tools, RESUME}
+    if role is not None or plans or not reads_only:
+        allowed -= {task_type_tool.TOOL}
+    if reads_only:
+        allowed -= set(ACTIONS)
+    if not offers_skills(engine.settings):
+        allowed -= {SKILL_TOOL}
+    if not plans:
+        allowed -= set(PLANNING)
+    if plans or not grows_tools(context):
+        allowed -= {GROW}
+    if session.task_id is None:
+        allowed -= set(WITH_TASK)
+    if not added_tools_of(context).definitions and not allowed & {*ACTIONS, GROW}:
+        allowed -= {RESUME}
+    return tuple(tool for tool in TOOLS if tool.name in allowed - (set(RARE) - rare))
 
 
 def read_evidence(
@@ -114,37 +121,3 @@ def grows_tools(context: WaveContext) -> bool:
     engine = context.engine
     can_grow = engine.settings.grow_tool is not None and engine.added is not None
     return can_grow and engine.ground.sandbox.works
-
-
-@cache
-def _select_tools(
-    reads_only: bool,
-    role_tools: tuple[str, ...] | None,
-    has_skills: bool,
-    has_task: bool,
-    plans: bool,
-    grows: bool,
-    has_added: bool,
-    rare: frozenset[str],
-) -> tuple[ToolDef, ...]:
-    if role_tools is not None:
-        allowed = (frozenset(role_tools) | {RESUME}) - {task_type_tool.TOOL}
-    else:
-        allowed = frozenset(tool.name for tool in TOOLS)
-        if not reads_only:
-            allowed -= {task_type_tool.TOOL}
-    if reads_only:
-        allowed -= set(ACTIONS)
-    if not has_skills:
-        allowed -= {SKILL_TOOL}
-    if not plans or role_tools is not None:
-        allowed -= set(PLANNING)
-    else:
-        allowed -= {task_type_tool.TOOL, GROW}
-    if not grows:
-        allowed -= {GROW}
-    if not has_task:
-        allowed -= set(WITH_TASK)
-    if not has_added and not allowed & {*ACTIONS, GROW}:
-        allowed -= {RESUME}
-    return tuple(tool for tool in TOOLS if tool.name in allowed - (frozenset(RARE) - rare))
