@@ -41,7 +41,6 @@ _RENDERED = frozenset(
             "base_version",
             "profile_id",
             "effective_waves",
-            "request_digest",
             "widening",
             "total_before",
             "total_after",

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSE
-from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask, mask_value
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -30,9 +29,9 @@ from cockpit.orient.profile_changes.apply_change import (
     widened_fetches,
 )
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
-from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
+from cockpit.orient.profile_changes.change_record import MAX_TEXT, ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.guard import Refusal
-from cockpit.orient.profile_changes.parse_change import MAX_TEXT, parse_change, read_object
+from cockpit.orient.profile_changes.parse_change import parse_change, read_object
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
@@ -41,12 +40,6 @@ from cockpit.store.sessions import proposals
 
 NO_SESSION = Origin()
 """The origin of a change that was proposed outside any session."""
-
-
-class KeyReused(CockpitError):
-    """An idempotency key names another request already; nothing was proposed."""
-
-    code = "key_reused"
 
 
 def propose_profile_change(
@@ -59,7 +52,6 @@ def propose_profile_change(
     proposal_id: str,
     origin: Origin = NO_SESSION,
     deadline_s: float | None = None,
-    request_digest: str = "",
     weights_by: str = "",
 ) -> DecisionOutcome:
     """Propose a change of the current version of ``profile_id``.
@@ -69,19 +61,11 @@ def propose_profile_change(
     returns its status. ``deadline_s`` is in seconds; None means that the proposal never expires.
 
     ``weights_by`` is the policy that approves it if it touches nothing but weights; '' leaves that to the
-    settings. ``request_digest`` is that of a keyed request; a ``proposal_id`` that another request made is
-    refused.
-
-    Raises ``NotAllowed`` for a caller who may not propose, and :class:`KeyReused`.
+    settings. Raises ``NotAllowed`` for a caller who may not propose.
     """
     caller.require(PROPOSE, "propose a profile change")
     existing = profile_changes.find(tx.connection, proposal_id)
     if existing is not None:
-        if request_digest and existing.request_digest not in ("", request_digest):
-            raise KeyReused(
-                f"This idempotency key proposed {proposal_id} with another body. Nothing was proposed;"
-                " repeat the same body, or send a new key."
-            )
         return DecisionOutcome(
             proposal_id, existing.status, existing.applied_version, stored_refusals(existing)
         )
@@ -100,7 +84,7 @@ def propose_profile_change(
         session_id=origin.session_id,
         wave_id=origin.wave_id,
         title=title,
-        body={**body, "requested_by": caller.namespace, "request_digest": request_digest},
+        body={**body, "requested_by": caller.namespace},
         risk="low" if weights else "medium",
         task_id=origin.task_id,
         deadline_s=deadline_s,

@@ -42,8 +42,6 @@ class ChangeProposal(Struct, frozen=True):
     """The profile's version that it became, once approved."""
     created_at: str
     decided_at: str | None
-    request_digest: str = ""
-    """Digest of the keyed request that proposed it; empty without a key."""
 
 
 class TemporaryChange(Struct, frozen=True):
@@ -72,8 +70,8 @@ _SELECT_CHANGE = (
     "SELECT proposal_id, json_extract(body_json, '$.requested_by'), json_extract(body_json, '$.profile_id'),"
     " json_extract(body_json, '$.base_version'), json_extract(body_json, '$.effective_waves'),"
     " json_extract(body_json, '$.payload'), status, decided_by, reason,"
-    " (SELECT version FROM orientation_profiles WHERE change_id=proposal_id), created_at, decided_at,"
-    " json_extract(body_json, '$.request_digest') FROM proposals WHERE kind='profile'"
+    " (SELECT version FROM orientation_profiles WHERE change_id=proposal_id), created_at, decided_at"
+    " FROM proposals WHERE kind='profile'"
 )
 _SELECT_TEMPORARY = (
     "SELECT profile_id, version, base_version, proposal_id, horizon_waves, waves_begun, ended,"

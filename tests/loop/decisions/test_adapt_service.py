@@ -72,7 +72,7 @@ def test_other_programs_read_changes_from_the_view(at_desk):
         rows = connection.execute(
             "SELECT proposal_id, requested_by, base_profile_id, base_profile_version, effective_waves,"
             " proposal_json, status, rejection_code, rejection_reason, approved_by, applied_version,"
-            " created_at, decided_at, request_digest FROM profile_change_proposals"
+            " created_at, decided_at FROM profile_change_proposals"
         ).fetchall()
     ours = desk.store.read_now(profile_changes.select_changes)
     assert sorted(rows) == sorted(astuple(each) for each in ours)

@@ -148,8 +148,6 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     """How many waves a profile change applies to; 0: permanently."""
     requested_by: str
     """The principal that asked for a profile change."""
-    request_digest: str
-    """Digest of the keyed request for a profile change; empty without a key."""
     total_before: int
     """The token budget before."""
     total_after: int

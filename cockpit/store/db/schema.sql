@@ -16,7 +16,7 @@ CREATE TABLE journal (
   error_code      TEXT NOT NULL DEFAULT '',
   detail_json     TEXT NOT NULL DEFAULT '{}',
   digest          TEXT
-, seals TEXT NOT NULL DEFAULT '');
+);
 
 CREATE TABLE journal_head (
   one    INTEGER PRIMARY KEY CHECK(one = 1),
@@ -944,6 +944,5 @@ CREATE VIEW profile_change_proposals AS SELECT
   CASE status WHEN 'approved' THEN decided_by END AS approved_by,
   (SELECT version FROM orientation_profiles WHERE change_id = proposals.proposal_id) AS applied_version,
   created_at,
-  decided_at,
-  json_extract(body_json, '$.request_digest') AS request_digest
+  decided_at
 FROM proposals WHERE kind = 'profile';
