@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cockpit.api.application import DOCUMENT, ROUTERS, new_application
-from cockpit.api.operation_document import SCOPE, build_document, operations
+from cockpit.api.application import DOCUMENT, OPERATIONS
+from cockpit.api.operations import Operation
 from cockpit.api.problem_documents import STATUS_CODES
 
 
 def routes_markdown() -> str:
     """Return every route with its scope, parameters and statuses, by topic, and the codes of errors."""
-    app = new_application()
-    for router in ROUTERS:
-        app.include_router(router)
-    document = build_document(app.openapi)
     topics: dict[str, list[str]] = {}
-    for path, method, operation in operations(document):
-        topics.setdefault(operation["tags"][0], []).append(_row(path, method, operation))
+    for each in OPERATIONS:
+        topics.setdefault(each.topic, []).append(_row(each))
     sections = [
         "\n".join(
             [
@@ -47,18 +43,17 @@ def routes_markdown() -> str:
     )
 
 
-def _row(path: str, method: str, operation: dict[str, Any]) -> str:
-    scope = f"`{operation[SCOPE]}`" if SCOPE in operation else "none"
+def _row(operation: Operation) -> str:
     cells = (
-        f"`{method.upper()} {path}`",
-        scope,
-        operation["summary"],
-        ", ".join(_takes(operation)) or "–",
+        f"`{operation.method} {operation.path}`",
+        f"`{operation.scope}`" if operation.scope else "none",
+        operation.summary,
+        ", ".join(_takes(operation.document)) or "–",
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _takes(operation: dict[str, Any]) -> Iterator[str]:
+def _takes(operation: Mapping[str, Any]) -> Iterator[str]:
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "query":
             yield f"`?{parameter['name']}=`"
