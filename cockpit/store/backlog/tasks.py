@@ -17,7 +17,7 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.store.backlog.backlog_ids import TASK, format_id, next_number, read_id, unknown_id
 from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.backlog import TaskChanged, TaskCreated, TaskState
+from cockpit.store.journal.details.backlog import TaskCreated, TaskState
 
 _WORDS = (
     "title",
@@ -227,7 +227,7 @@ def change(tx: Tx, task: Task, changes: Mapping[str, Any]) -> Task:
 
 def journal_change(tx: Tx, task: Task, *, by: str, session_id: str = "") -> None:
     """Journal ``task.changed`` with the task as it is now."""
-    tx.journal(_event(TaskChanged, task), actor=by, session_id=session_id)
+    tx.journal(_event(TaskState, task), actor=by, session_id=session_id)
 
 
 def _event(kind: type[TaskState], task: Task) -> TaskState:

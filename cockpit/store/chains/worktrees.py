@@ -7,30 +7,19 @@ that the store does not know. Specified in ``docs/reference/chains.md``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.store import StateMoved
 from cockpit.store.journal.details.tasks import (
-    WorktreeConflict,
-    WorktreeCreated,
-    WorktreeKept,
-    WorktreeMerged,
-    WorktreeRemoved,
     WorktreeState,
 )
-
-_ENTERED: Mapping[str, type[WorktreeState]] = {
-    "merged": WorktreeMerged,
-    "conflict": WorktreeConflict,
-    "kept": WorktreeKept,
-    "removed": WorktreeRemoved,
-}
 
 
 class Worktree(msgspec.Struct, frozen=True):
@@ -101,7 +90,7 @@ def register(
         (name, task_id, chain_id, path, branch, base_commit, now, now),
     )
     worktree = load(tx.connection, name)
-    tx.journal(_event(WorktreeCreated, worktree, unseen_changes=unseen))
+    tx.journal(_event(worktree, unseen))
     return worktree
 
 
@@ -135,8 +124,7 @@ def set_status(
         (status, merged_commit, canonical_json(list(conflicts)), tx.now(), name),
     )
     worktree = load(tx.connection, name)
-    if status in _ENTERED:
-        tx.journal(_event(_ENTERED[status], worktree))
+    tx.journal(_event(worktree))
     return worktree
 
 
@@ -167,8 +155,8 @@ def _read(row: tuple[Any, ...]) -> Worktree:
     return Worktree(*values)
 
 
-def _event(kind: type[WorktreeState], worktree: Worktree, **own: Any) -> WorktreeState:
-    return kind(
+def _event(worktree: Worktree, unseen: int | UnsetType = UNSET) -> WorktreeState:
+    return WorktreeState(
         name=worktree.name,
         task_id=worktree.task_id,
         chain_id=worktree.chain_id,
@@ -178,5 +166,5 @@ def _event(kind: type[WorktreeState], worktree: Worktree, **own: Any) -> Worktre
         status=worktree.status,
         merged_commit=worktree.merged_commit,
         conflicts=worktree.conflicts,
-        **own,
+        unseen_changes=unseen,
     )

@@ -19,13 +19,8 @@ from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.secrets import mask, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
-    EventAcked,
-    EventDeadLettered,
+    EventChanged,
     EventIngested,
-    EventLeased,
-    EventNacked,
-    EventRetried,
-    QueuedEvent,
 )
 
 _AT_ONCE = 200
@@ -124,7 +119,7 @@ def ingest(
             (source, source_event_id),
         ).fetchone()
         return str(stored)
-    _journal(tx, EventIngested, event_id, event_type, trace_id)
+    tx.journal(EventIngested(event_id=event_id, event_type=event_type), trace_id=trace_id)
     return event_id
 
 
@@ -212,7 +207,7 @@ def ack(tx: Tx, event_id: str, lease_token: str) -> None:
         " WHERE event_id=?",
         (tx.now(), event_id),
     )
-    _journal(tx, EventAcked, event_id, event_type, trace_id)
+    _journal(tx, "acked", event_id, event_type, trace_id)
 
 
 def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
@@ -245,7 +240,7 @@ def ack_owned(tx: Tx, owner: str) -> None:
         (tx.now(), owner),
     ).fetchall()
     for event_id, event_type, trace_id in sorted(acked):
-        _journal(tx, EventAcked, event_id, event_type, trace_id)
+        _journal(tx, "acked", event_id, event_type, trace_id)
 
 
 def nack_owned(tx: Tx, owner: str, error: str) -> list[str]:
@@ -287,7 +282,7 @@ def retry(tx: Tx, event_id: str, *, actor: str) -> StoredEvent:
         (tx.now(), event_id),
     )
     tx.journal(
-        EventRetried(event_id=event_id, event_type=event.event_type),
+        EventChanged(event_id=event_id, event_type=event.event_type, status="retried"),
         actor=actor,
         trace_id=event.trace_id,
     )
@@ -390,7 +385,7 @@ def _lease(
         " WHERE event_id=?",
         (owner, token, expires, event_id),
     )
-    _journal(tx, EventLeased, event_id, event_type, trace_id)
+    _journal(tx, "leased", event_id, event_type, trace_id)
     return token
 
 
@@ -402,7 +397,7 @@ def _return(
         f"UPDATE events SET nacked_at=?, last_error=?, available_at=?{_RELEASE}",  # noqa: S608 - fixed
         (tx.now(), mask(error), format_time(tx.clock.now() + timedelta(seconds=wait)), event_id),
     )
-    _journal(tx, EventNacked, event_id, event_type, trace_id)
+    _journal(tx, "nacked", event_id, event_type, trace_id)
 
 
 def _owned(tx: Tx, owner: str) -> list[tuple[str, str, str, int, int]]:
@@ -419,10 +414,9 @@ def _dead_letter(tx: Tx, event_id: str, event_type: str, trace_id: str, error: s
         " lease_expires_at=NULL WHERE event_id=?",
         (tx.now(), mask(error), event_id),
     )
-    _journal(tx, EventDeadLettered, event_id, event_type, trace_id)
+    _journal(tx, "dead_lettered", event_id, event_type, trace_id)
 
 
-def _journal(
-    tx: Tx, kind: type[QueuedEvent], event_id: str, event_type: str, trace_id: str
-) -> None:
-    tx.journal(kind(event_id=event_id, event_type=event_type), trace_id=trace_id)
+def _journal(tx: Tx, status: str, event_id: str, event_type: str, trace_id: str) -> None:
+    event = EventChanged(event_id=event_id, event_type=event_type, status=status)
+    tx.journal(event, trace_id=trace_id)
