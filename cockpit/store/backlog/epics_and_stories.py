@@ -29,7 +29,7 @@ from cockpit.store.journal.details.backlog import (
     EpicState,
     StoryState,
 )
-from cockpit.store.journal.details.detail import Detail
+from cockpit.store.journal.details.detail import Detail, record_row
 
 PRIORITIES = ("P0", "P1", "P2", "P3")
 """Priorities of an epic, the most urgent first."""
@@ -174,7 +174,7 @@ class Parents(Struct, Generic[T], frozen=True):
             f"INSERT INTO {self.kind.table}({','.join(self.columns)}) VALUES ({marks})",  # noqa: S608
             [getattr(row, column) for column in self.columns],
         )
-        tx.journal(_event(self.event, row), actor=by)
+        tx.journal(record_row(self.event, row), actor=by)
         return row
 
     def change(self, tx: Tx, row: T, changes: Mapping[str, Any], *, by: str) -> T:
@@ -193,7 +193,7 @@ class Parents(Struct, Generic[T], frozen=True):
             f" WHERE {self.key}=?",
             [*(getattr(changed, name) for name in self.columns), self.id_of(row)],
         )
-        tx.journal(_event(self.event, changed), actor=by)
+        tx.journal(record_row(self.event, changed), actor=by)
         return changed
 
     def _query(self, connection: sqlite3.Connection, clauses: str, values: Any) -> list[T]:
@@ -203,11 +203,6 @@ class Parents(Struct, Generic[T], frozen=True):
             values,
         )
         return [self.record(**dict(zip(columns, row, strict=True))) for row in rows]
-
-
-def _event(kind: type[Detail], row: object) -> Detail:
-    """Return the journal's record of a row, whose fields are named like the columns."""
-    return kind(**{name: getattr(row, name) for name in kind.__struct_fields__})
 
 
 EPICS = Parents(EPIC, Epic, "priority, number", EpicState)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.detail import record_row
 from cockpit.store.journal.details.store import StateMoved
 from cockpit.store.journal.details.tasks import (
     WorktreeState,
@@ -90,7 +90,7 @@ def register(
         (name, task_id, chain_id, path, branch, base_commit, now, now),
     )
     worktree = load(tx.connection, name)
-    tx.journal(_event(worktree, unseen))
+    tx.journal(record_row(WorktreeState, worktree, unseen_changes=unseen))
     return worktree
 
 
@@ -124,7 +124,7 @@ def set_status(
         (status, merged_commit, canonical_json(list(conflicts)), tx.now(), name),
     )
     worktree = load(tx.connection, name)
-    tx.journal(_event(worktree))
+    tx.journal(record_row(WorktreeState, worktree))
     return worktree
 
 
@@ -153,18 +153,3 @@ def _read(row: tuple[Any, ...]) -> Worktree:
     values = list(row)
     values[8] = tuple(parse_json(values[8]))
     return Worktree(*values)
-
-
-def _event(worktree: Worktree, unseen: int | UnsetType = UNSET) -> WorktreeState:
-    return WorktreeState(
-        name=worktree.name,
-        task_id=worktree.task_id,
-        chain_id=worktree.chain_id,
-        path=worktree.path,
-        branch=worktree.branch,
-        base_commit=worktree.base_commit,
-        status=worktree.status,
-        merged_commit=worktree.merged_commit,
-        conflicts=worktree.conflicts,
-        unseen_changes=unseen,
-    )
