@@ -27,8 +27,6 @@ from cockpit.config.all_settings import KEYS, Key
 from cockpit.config.environment_variables import OTHER_VARIABLES
 from cockpit.core.read_record import record_schema
 from cockpit.mcp.tool_registry import TIERS, TOOLS
-from cockpit.store.db import check_schema
-from cockpit.store.db.migrate import schema_digest_lines
 from cockpit.store.journal.details.detail import Part
 from cockpit.store.journal.details.table import DETAILS
 
@@ -240,11 +238,6 @@ def main() -> int:
         if path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             print(f"wrote docs/reference/{name}")
-    digests = Path(check_schema.__file__).with_name("schema_digests.txt")
-    lines = "".join(f"{line}\n" for line in schema_digest_lines())
-    if digests.read_text(encoding="utf-8") != lines:
-        digests.write_text(lines, encoding="utf-8")
-        print("wrote schema_digests.txt of cockpit/store/db")
     return 0
 
 

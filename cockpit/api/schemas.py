@@ -14,7 +14,8 @@ from cockpit.core.read_record import (
     read_record,
     record_schema,
 )
-from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS, MAX_TEXT, ChangePayload
+from cockpit.orient.profile_changes.change_record import MAX_TEXT, ChangePayload
+from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS
 
 R = TypeVar("R")
 

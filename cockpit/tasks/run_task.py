@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -21,7 +21,6 @@ from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
 from cockpit.agents.runs.agent_command_line import RunnerError
 from cockpit.backlog import service
-from cockpit.backlog.user_decision import user_decision
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, MachineFault, Stale
 from cockpit.learn.resume_line import one_line
@@ -155,12 +154,8 @@ class _TaskRun:
         self._started = False
         self._worktree: Worktree | None = None
         self._is_committed = False
-        self._begun: tuple[Step, list[Step]] | None = None
-        """The step that began as the one before it ended, and those of the run before it."""
         self._given: RunInput | None = None
         """What the estimate of a new run needs; None once it is made."""
-        self._must_stop = False
-        """Whether none may begin any more."""
 
     async def run(self) -> _RunEnd:
         """Take step after step, to the end of the task or until it has to stop."""
@@ -189,13 +184,8 @@ class _TaskRun:
                 runner,
             )
         while True:
-            begun = None
-            if self._begun is None:
-                steps = self._load_steps()
-                coming = self._next_step(steps)
-            else:
-                (begun, steps), self._begun = self._begun, None
-                coming = NextStep(begun.step)
+            steps = self._load_steps()
+            coming = self._next_step(steps)
             if self._is_for_another(coming):
                 return _RunEnd("ready", f"ready for: {coming.step}")
             if coming.step in ENDS:
@@ -203,13 +193,12 @@ class _TaskRun:
                     self._context, self._load_task(), self._run, coming, steps
                 )
                 return _RunEnd(coming.step, *result, coming.reason)
-            if begun is None and (self._must_stop or self._context.should_stop()):
+            if self._context.should_stop():
                 if steps:
                     await self._store.write(partial(self._save_progress, name=coming.step))
                 return _RunEnd("interrupted", f"stopped before: {coming.step}", reason="drained")
             try:
-                if (step := begun) is None:
-                    step = await self._store.write(partial(self._start_step, name=coming.step))
+                step = await self._store.write(partial(self._start_step, name=coming.step))
             except SetAside as error:
                 await self._store.write(partial(keep_worktree, task_id=self._task_id))
                 return _RunEnd("interrupted", str(error), reason=error.code)
@@ -234,25 +223,6 @@ class _TaskRun:
             auto_fix=tests_failed and self._may_fix(self._load_task()),
             max_fixes=self._context.work.max_test_retries,
         )
-
-    async def _write_end(self, record: Callable[[Tx], object]) -> None:
-        """Record how the step ended; the next one begins in the same transaction if it may begin."""
-        self._must_stop = self._context.should_stop()
-
-        def write(tx: Tx) -> tuple[Step, list[Step]] | None:
-            record(tx)
-            # What the user decided, and the end of the task, have transactions of their own.
-            if self._must_stop or user_decision(tx.connection, self._task_id):
-                return None
-            steps = task_runs.select_steps(tx.connection, self._task_id)
-            if steps[-1].outcome == "failed":
-                return None  # whether they are fixed is for files to say
-            coming = self._next_step(steps)
-            if coming.step in ENDS or self._is_for_another(coming):
-                return None
-            return self._start_step(tx, coming.step), steps
-
-        self._begun = await self._store.write(write)
 
     def _may_fix(self, task: Task) -> bool:
         """Whether a fixer may work on failing tests of such a task."""
@@ -420,7 +390,7 @@ class _TaskRun:
                 output=test_run.output if test_run.status == "failed" else "",
             )
 
-        await self._write_end(record)
+        await self._store.write(record)
 
     def _base_tests(self) -> Mapping[str, Any]:
         own = [step.detail["base"] for step in self._load_steps() if "base" in step.detail]
@@ -491,7 +461,7 @@ class _TaskRun:
                 service.record_failure(tx, self._task_id, failure_type, findings[:4_000], by=_BY)
                 service.set_needs_rework(tx, self._task_id, True, by=_BY)
 
-        await self._write_end(record)
+        await self._store.write(record)
 
     async def _merge(self, step: Step) -> None:
         context, task = self._context, self._load_task()
@@ -564,7 +534,7 @@ class _TaskRun:
         return files
 
     async def _end_step(self, step: Step, outcome: str, **detail: Any) -> None:
-        await self._write_end(lambda tx: task_runs.end(tx, step, outcome, **detail))
+        await self._store.write(lambda tx: task_runs.end(tx, step, outcome, **detail))
 
     async def _give_up_step(self, step: Step, error: CockpitError) -> bool:
         """Count an error that the task did not cause; return whether it ends the step."""

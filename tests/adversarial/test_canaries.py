@@ -178,7 +178,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         encoding="utf-8",
     )
     (project.config / "config.toml").write_text(
-        f'[runner.leaky]\ncommand = ["{sys.executable}", "{agent}"]\nsandbox = false\n',
+        f'[runner.leaky]\ncommand = ["{sys.executable}", "{agent}"]\nformat = "claude"\nsandbox = false\n',
         encoding="utf-8",
     )
     printed = []

@@ -28,7 +28,7 @@ from cockpit.loop.permissions.answer_questions import answer_questions
 from cockpit.loop.permissions.question_form import AnswerInvalid, parse_answer
 from cockpit.loop.permissions.waiting_permission import load_newest
 from cockpit.loop.views.proposal_listing import read_history
-from cockpit.orient.profile_changes.parse_change import MAX_TEXT
+from cockpit.orient.profile_changes.change_record import MAX_TEXT
 from cockpit.store.context import profile_changes
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals

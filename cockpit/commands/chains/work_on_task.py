@@ -113,13 +113,9 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
     which a limit of cost or tokens cannot be kept; ``chain_cost`` is the chain's, in US dollars."""
 
     from cockpit.agents.runs.agent_command_line import RunnerError
-    from cockpit.agents.runs.spending_limit import (
-        UNCOUNTED_FORMATS,
-        UNPRICED_FORMATS,
-        refuse_uncounted,
-        refuse_unpriced,
-    )
+    from cockpit.agents.runs.spending_limit import refuse_uncounted, refuse_unpriced
     from cockpit.agents.stdio.driven_runners import find_runner
+    from cockpit.agents.streams.stream_formats import open_stream
 
     try:
         runner = find_runner(settings.runtime, name)
@@ -130,18 +126,16 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
     over_acp = (
         runner is not None and runner.protocol == "acp"
     )  # it tells what it used when it is too late
-    if (
+    is_text = (
         runner is not None
-        and max_cost is not None
-        and (over_acp or runner.format in UNPRICED_FORMATS)
-    ):
-        raise WrongUse(refuse_unpriced(runner.name, max_cost))
-    if (
-        runner is not None
-        and limits.max_tokens is not None
-        and (over_acp or runner.format in UNCOUNTED_FORMATS)
-    ):
-        raise WrongUse(refuse_uncounted(runner.name, limits.max_tokens))
+        and not runner.protocol
+        and not open_stream(runner.format, runner.command).reports_usage
+    )
+    if runner is not None and (over_acp or is_text):
+        if max_cost is not None:
+            raise WrongUse(refuse_unpriced(runner.name, max_cost))
+        if limits.max_tokens is not None:
+            raise WrongUse(refuse_uncounted(runner.name, limits.max_tokens))
     if runner is not None and find_program(runner.command[0]) is None:
         what_to_do = (
             "`cockpit agents list` says how to install it."

@@ -30,9 +30,9 @@ from cockpit.orient.profile_changes.apply_change import (
     widened_fetches,
 )
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
-from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
+from cockpit.orient.profile_changes.change_record import MAX_TEXT, ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.guard import Refusal
-from cockpit.orient.profile_changes.parse_change import MAX_TEXT, parse_change, read_object
+from cockpit.orient.profile_changes.parse_change import parse_change, read_object
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
@@ -79,7 +79,7 @@ def propose_profile_change(
         proposal_id=proposal_id,
         requested_by=caller.namespace,
         profile_id=profile_id,
-        base_version=base.version if change is None else change.base_version,
+        base_version=base.version if change is None else change.base_profile_version,
         effective_waves=0 if change is None else change.effective_waves,
         payload=canonical_json(_unread_body(payload)) if change is None else change.text,
     )
