@@ -85,19 +85,16 @@ class ProjectsFeed:
             self._on_change()
 
     async def _look(self, is_slow: bool) -> None:
-        wanted_keys, self._asked = self._asked, set()
+        wanted, self._asked = self._asked, set()
         now = self.clock.monotonic()
         due = [
             reader
             for key, reader in self._readers.items()
-            if key in wanted_keys
-            or now - self._refused_at.get(key, float("-inf")) >= REFUSED_LOOK_S
+            if key in wanted or now - self._refused_at.get(key, float("-inf")) >= REFUSED_LOOK_S
         ]
         if not is_slow:
             due = [
-                reader
-                for reader in due
-                if reader.project.key in wanted_keys or reader.has_new_files()
+                reader for reader in due if reader.project.key in wanted or reader.has_new_files()
             ]
         for first in range(0, len(due), _SLICE):
             readers = due[first : first + _SLICE]

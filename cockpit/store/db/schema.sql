@@ -464,6 +464,7 @@ CREATE TABLE chains (
   max_chains   INTEGER NOT NULL CHECK(max_chains >= 1),
   max_cost     REAL,
   max_wall_s   REAL,
+  resume_until TEXT,
   base_branch  TEXT NOT NULL DEFAULT '',
   base_commit  TEXT NOT NULL,
   branch       TEXT NOT NULL,
