@@ -10,11 +10,9 @@ from app_world import calm, settled, until
 from textual import events
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.deferred_engine import DeferredEngine
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.starting_screen import StartingScreen
 from cockpit.core.errors import CockpitError
-from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
@@ -120,29 +118,3 @@ async def test_an_engine_that_does_not_open_ends_the_screen(still):
     async with app.run_test(size=SIZES[0]) as pilot:
         await until(pilot, lambda: app.fatal_error is not None)
     assert app.fatal_error is error
-
-
-async def test_what_is_asked_too_early_waits_for_the_engine(still: Runtime) -> None:
-    late = DeferredEngine(still.store, still.place)
-    early = asyncio.create_task(late.engine.complete("/", "/re"))
-    await asyncio.sleep(0)
-    assert not early.done()
-
-    async def opened() -> Runtime:
-        return still
-
-    assert await late.open(opened()) is still
-    assert await early == await still.complete("/", "/re") != []
-
-
-async def test_an_engine_that_does_not_open_is_told_to_all_who_ask(still: Runtime) -> None:
-    late = DeferredEngine(still.store, still.place)
-    early = asyncio.create_task(late.engine.complete("/", ""))
-
-    async def opened() -> Runtime:
-        raise CockpitError("A task type of this repository cannot be read.")
-
-    with pytest.raises(CockpitError, match="task type"):
-        await late.open(opened())
-    with pytest.raises(CockpitError, match="task type"):
-        await early

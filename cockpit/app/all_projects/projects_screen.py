@@ -52,8 +52,8 @@ from widgets.views import KeyHintView, ProposalView, QueueView
 from widgets.work.two_line_list import TwoLineList
 
 if TYPE_CHECKING:
-    from cockpit.app.engine_client import Engine
     from cockpit.app.terminal.terminal_app import TerminalApp
+    from cockpit.loop.runtime import Runtime
 
 _AGE_S = 1.0
 _WIDE = 120
@@ -106,7 +106,7 @@ class AllProjectsScreen(DecidingScreen):
         self,
         on_jump: Callable[[Jump], object],
         *,
-        engines: Mapping[str, Engine] | None = None,
+        engines: Mapping[str, Runtime] | None = None,
         clock: Clock | None = None,
         on_request: Callable[[Waiting], object] | None = None,
         on_decided: Callable[[str], object] | None = None,
@@ -358,7 +358,7 @@ class AllProjectsScreen(DecidingScreen):
         self.app.push_screen(Ask(title, proposal.title, value=text), send)
 
     def _discuss(self, proposal: ProposalView, text: str) -> None:
-        async def send(engine: Engine, name: str) -> None:
+        async def send(engine: Runtime, name: str) -> None:
             if proposal.kind == "permission":
                 await engine.reject(name, shown_digest=proposal.digest, reason=text)
             else:
@@ -369,7 +369,7 @@ class AllProjectsScreen(DecidingScreen):
     def _decide(
         self,
         proposal: ProposalView,
-        call: Callable[[Engine, str], Awaitable[object]],
+        call: Callable[[Runtime, str], Awaitable[object]],
         *,
         text: str = "",
     ) -> None:
@@ -398,7 +398,7 @@ class AllProjectsScreen(DecidingScreen):
         self._run(decide(), name="decision")
         self.update_hints()
 
-    def _open_engine(self, waiting: Waiting) -> AbstractAsyncContextManager[Engine]:
+    def _open_engine(self, waiting: Waiting) -> AbstractAsyncContextManager[Runtime]:
         engine = self._engines.get(waiting.state.project.key)
         return nullcontext(engine) if engine is not None else open_owner(waiting.state.project)
 

@@ -17,10 +17,10 @@ from textual.widgets import Static
 from cockpit.app.actions.task_actions import USER
 from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host
-from cockpit.app.projection.backlog import SETTLED, EpicState, StoryState, Work
+from cockpit.app.projection.work import SETTLED, Work
 from cockpit.backlog import form_text, service, task_form
 from cockpit.core.errors import CockpitError
-from cockpit.store.backlog.epics_and_stories import PRIORITIES
+from cockpit.store.backlog.epics_and_stories import PRIORITIES, Epic, Story
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
 from widgets.forms.form import FieldView, Form, FormView
@@ -82,9 +82,9 @@ def new_story(epic_id: str = "", *, work: Work | None = None) -> Draft:
     return Draft(FormView("New story", _story_fields({"epic": epic_id}, work)), save)
 
 
-def edit_story(story: StoryState, *, work: Work | None = None) -> Draft:
+def edit_story(story: Story, *, work: Work | None = None) -> Draft:
     """Return the form of a story."""
-    values = {"title": story.title, "epic": story.epic_id, "description": story.description}
+    values = {"title": story.title, "epic": story.epic_id or "", "description": story.description}
 
     def save(tx: Tx, changed: Values) -> object:
         changes = {("epic_id" if name == "epic" else name): text for name, text in changed.items()}
@@ -108,7 +108,7 @@ def new_epic() -> Draft:
     return Draft(FormView("New epic", _epic_fields({"priority": "P2"})), save)
 
 
-def edit_epic(epic: EpicState) -> Draft:
+def edit_epic(epic: Epic) -> Draft:
     """Return the form of an epic; a new priority reorders the queue."""
     values = {"title": epic.title, "priority": epic.priority, "description": epic.description}
 

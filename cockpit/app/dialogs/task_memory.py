@@ -13,8 +13,8 @@ from textual.content import Content
 from cockpit.app import task_reader
 from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host, LiveScreen
-from cockpit.app.projection.backlog import TaskState
 from cockpit.app.projection.task_detail import handoff_view, wip_view
+from cockpit.app.projection.work import TaskState
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog.handoffs import Handoff
 from cockpit.store.db.database import Store
@@ -38,7 +38,7 @@ class TaskMemoryDialog(LiveScreen, Dialog[None]):
         self._host, self._task_id = host, task_id
         self.sheet = Sheet()
         self.box = VerticalScroll(self.sheet, id="memory", classes="box")
-        self._seq = -1
+        self._drawn = -1
         self._reading = False
 
     def compose(self) -> ComposeResult:
@@ -57,15 +57,15 @@ class TaskMemoryDialog(LiveScreen, Dialog[None]):
         """Draw the current state of the journal."""
         if not self.box.is_attached:
             return
-        if self.task_state.seq != self._seq and not self._reading:
+        if self.task_state.revision != self._drawn and not self._reading:
             self._reading = True
             self._host.run_in_background(self._read_and_draw())
 
     async def _read_and_draw(self) -> None:
         store = self._host.engine.store
         try:
-            while self.is_attached and self._seq != self.task_state.seq:
-                self._seq = self.task_state.seq
+            while self.is_attached and self._drawn != self.task_state.revision:
+                self._drawn = self.task_state.revision
                 await self.read(store)
                 self.draw()
         except CockpitError as error:

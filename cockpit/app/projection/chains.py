@@ -1,26 +1,46 @@
-"""Chains folded from the journal: their workers, and the steps of their tasks.
+"""Chains as the tables have them: their workers, and the steps of their tasks.
 
-No row of any shape raises, and every row costs the same, however many chains and workers there are.
+A chain is read again, whole, when a row of the journal names it; of an ended one the tasks are read when its
+tree is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 
 from msgspec import Struct, field
 
-from cockpit.app.projection.backlog import number_in
-from cockpit.app.projection.header import SessionState
+from cockpit.app.projection.work import COLUMNS
+from cockpit.core.clock import format_time
+from cockpit.store.backlog import task_states
+from cockpit.store.chains import chain_states, chains, workers
+from cockpit.store.chains.chain_states import ChainStep
+from cockpit.store.chains.chains import Chain, Progress
+from cockpit.store.chains.workers import Worker
 from cockpit.store.journal.details import chains as details
-from cockpit.store.journal.details.tasks import TaskDelayed, TaskStep, TaskTakenUp
-from cockpit.store.journal.journal import Row
+from cockpit.store.journal.details.tasks import TaskDelayed, TaskTakenUp
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.journal import newest_rows
 
 PREFIXES = ("chain.", "batch.", "task.run.", "task.taken_up", "task.delayed")
-LIVE = ("running", "draining")
+"""What begins rows of chains."""
 ENDS = ("done", "blocked")
 """The steps with which a task's run ends."""
+ENDED_SHOWN = 12
+"""Chains at rest that are shown."""
 
-_ENDED = ("completed", "stopped", "failed", "limited")
+_NEWEST = 100
+"""Rows of batches and resumed tasks that are looked through."""
+_ONLY_IN_JOURNAL = (
+    Action.BATCH_STARTED,
+    Action.BATCH_COMPLETED,
+    Action.TASK_TAKEN_UP,
+    Action.TASK_DELAYED,
+    Action.CHAIN_SESSION_DELAYED,
+    Action.CHAIN_UNCONFINED,
+)
 
 
 class Retry(Struct, frozen=True):
@@ -33,7 +53,7 @@ class Retry(Struct, frozen=True):
 class Run(Struct):
     """A task in a chain. ``step`` is the one in progress, or the last; ``outcome`` is empty while it is
     in progress. ``session_id`` is the role's session that worked on it last; ``tokens`` and
-    ``cost_usd`` are those of all of them."""
+    ``cost_usd`` are those of all of them. ``moment`` orders runs by their last change."""
 
     task_id: str
     chain_id: str
@@ -45,7 +65,7 @@ class Run(Struct):
     session_id: str = ""
     tokens: int = 0
     cost_usd: float | None = None
-    seq: int = 0
+    moment: int = 0
     retry: Retry | None = None
     """Set while its step waits after it broke off."""
 
@@ -54,17 +74,15 @@ class Run(Struct):
         return self.step in ENDS and bool(self.outcome)
 
 
-class ChainSession(Struct):
-    """A worker: one process of a chain. ``status`` is running, clean, stopped or crashed."""
+class ShownWorker(Struct):
+    """A worker with what the tables of sessions and the journal add to its row."""
 
-    ordinal: int
-    status: str = "running"
-    reason: str = ""
-    tokens: int = 0
-    token_limit: int = 0
-    dropped_share: float = 0.0
-    cost_usd: float | None = None
-    batch: int = 0
+    row: Worker
+    status: str
+    """That of its row; ``stopped`` where its chain ended without it."""
+    tokens: int
+    cost_usd: float | None
+    batch: int
     size: int = 0
     tasks: dict[str, None] = field(default_factory=dict)
     """The tasks that no later worker worked on."""
@@ -74,166 +92,63 @@ class ChainSession(Struct):
         return self.status == "running"
 
 
-class Progress(Struct):
-    """How many tasks of a chain's scope are in which status, without archived ones."""
+class ShownChain(Struct):
+    """A chain with its workers and tasks."""
 
-    total: int = 0
-    done: int = 0
-    blocked: int = 0
-    ready: int = 0
-    under_way: int = 0
-    """In progress or in review."""
-
-
-class ChainState(Struct):
-    """A chain as the journal records it; ``seq`` is its latest row. ``now``: it stops without waiting for
-    running steps."""
-
-    chain_id: str
-    number: int
-    scope_kind: str = "all"
-    scope_id: str = ""
-    status: str = "running"
-    reason: str = ""
-    now: bool = False
-    branch: str = ""
-    max_chains: int = 0
-    report: str = ""
-    unconfined: str = ""
-    """What of it runs outside the sandbox: ``commands`` or a runner; empty for nothing."""
-    seq: int = 0
-    progress: Progress = field(default_factory=Progress)
-    """How its tasks stood at its latest row that says so."""
-    chain_sessions: dict[int, ChainSession] = field(default_factory=dict)
+    row: Chain
+    progress: Progress
+    workers: dict[int, ShownWorker]
     runs: dict[str, Run] = field(default_factory=dict)
+    has_runs: bool = False
+    """Whether ``runs`` is there; that of an ended chain is read when its tree is opened."""
+    sessions: dict[str, Run] = field(default_factory=dict)
+    """The task that each session of a role works on."""
     retry: Retry | None = None
     """Set while its next worker waits after the one before died."""
-    has_runs: bool = True
-    """Whether ``runs`` is there; that of an ended chain is read when its tree is opened."""
+    unconfined: str = ""
+    """What of it runs outside the sandbox: ``commands`` or a runner; empty for nothing."""
+
+    @property
+    def chain_id(self) -> str:
+        return self.row.chain_id
+
+    @property
+    def status(self) -> str:
+        return self.row.status
 
     @property
     def live(self) -> bool:
-        return self.status in LIVE
+        return self.row.status in chains.OPEN
 
     @property
-    def working(self) -> ChainSession | None:
+    def working(self) -> ShownWorker | None:
         """The worker that runs now; None between two workers and when the chain does not run."""
-        last = next(reversed(self.chain_sessions.values()), None)
+        last = next(reversed(self.workers.values()), None)
         return last if last is not None and last.live and self.live else None
 
 
 class Chains:
-    """Every chain that the journal records."""
+    """The chains that the work pane shows."""
 
-    def __init__(self) -> None:
-        self.chains: dict[str, ChainState] = {}
-        self._live: dict[str, None] = {}
-        self._rest: dict[str, None] = {}
-        self._open: dict[str, Run] = {}
+    def __init__(self, shown: Iterable[ShownChain] = ()) -> None:
+        self.chains: dict[str, ShownChain] = {}
         self._run_of: dict[str, Run] = {}
+        for chain in shown:
+            self.put(chain)
 
     @property
     def has_retries(self) -> bool:
         """Whether a running chain has a worker or a task that waits after it broke off."""
         return any(
             chain.retry is not None or any(run.retry is not None for run in chain.runs.values())
-            for chain in (self.chains[chain_id] for chain_id in self._live)
+            for chain in self.chains.values()
+            if chain.live
         )
 
-    def apply(self, row: Row) -> None:
-        """Fold one row whose action begins with one of :data:`PREFIXES`."""
-        detail = row.detail
-        if not isinstance(detail, _OF_CHAIN) or not detail.chain_id:
-            return  # A task that runs outside a chain.
-        chain_id = detail.chain_id
-        chain = self.chains.get(chain_id)
-        if chain is None:
-            chain = self.chains[chain_id] = ChainState(chain_id, number_in(chain_id))
-        chain.seq = row.seq
-        match detail:
-            case details.ChainState() | details.ChainReported():
-                _chain(chain, row.action.partition(".")[2], detail)
-            case details.ChainUnconfined():
-                chain.unconfined = detail.subject
-            case details.WorkerState():
-                _worker(chain, detail)
-            case details.BatchStarted() | details.BatchCompleted():
-                _batch(chain, detail)
-            case details.WorkerDelayed():
-                chain.retry = Retry(detail.starts_at, detail.attempt)
-            case TaskDelayed() if detail.task_id in chain.runs:
-                chain.runs[detail.task_id].retry = Retry(detail.starts_at, detail.attempt)
-            case TaskStep() | TaskTakenUp() if detail.task_id:
-                self._step(chain, detail, row.seq)
-        if isinstance(detail, _WITH_PROGRESS) and detail.progress is not None:
-            counts = detail.progress
-            chain.progress = Progress(
-                counts.total, counts.done, counts.blocked, counts.ready, counts.under_way
-            )
-        before, after = (self._rest, self._live) if chain.live else (self._live, self._rest)
-        before.pop(chain_id, None)
-        after.setdefault(chain_id)
-
-    def add(self, chain: ChainState) -> None:
-        """Add a chain as the tables have it, or replace it; it counts as the newest of its kind."""
+    def put(self, chain: ShownChain) -> None:
+        """Put a chain into the place of what was known of it."""
         self.chains[chain.chain_id] = chain
-        self._live.pop(chain.chain_id, None)
-        self._rest.pop(chain.chain_id, None)
-        (self._live if chain.live else self._rest)[chain.chain_id] = None
-
-    def take(self, other: Chains) -> None:
-        """Add the chains of ``other``, or replace those that are here in their place."""
-        for chain_id, chain in other.chains.items():
-            before = self.chains.get(chain_id)
-            if before is not None and before.live == chain.live:
-                self.chains[chain_id] = chain
-            else:
-                self.add(chain)
-        self._open.update(other._open)
-        self._run_of.update(other._run_of)
-
-    def missing(self, rows: Sequence[Row]) -> set[str]:
-        """The chains that ``rows`` continue and that are not here, or not with their tasks."""
-        missing: set[str] = set()
-        for row in rows:
-            detail = row.detail if row.action.startswith(PREFIXES) else None
-            if not isinstance(detail, _OF_CHAIN) or isinstance(detail, details.ChainReported):
-                continue
-            chain = self.chains.get(detail.chain_id)
-            if detail.chain_id and (chain is None or not chain.has_runs):
-                missing.add(detail.chain_id)
-        begun = {
-            row.read(details.ChainCreated).chain_id for row in rows if row.action == "chain.created"
-        }
-        return missing - begun
-
-    def join(self, session_id: str, run: Run) -> None:
-        """Record that a session works on a task in a chain."""
-        self._run_of[session_id] = run
-
-    def reopen(self, run: Run) -> None:
-        """Record a run as the tables have it: sessions that begin for its task work on it."""
-        if not run.ended:
-            self._open[run.task_id] = run
-
-    def session(self, session: SessionState) -> None:
-        """Record that a role's session began; it works on the step of its task that is in progress."""
-        run = self._open.get(session.task_id) if session.role and session.task_id else None
-        if run is not None:
-            run.session_id = session.session_id
-            self._run_of[session.session_id] = run
-
-    def spent(self, session_id: str, tokens: int, cost_usd: float | None) -> None:
-        """Count the cost of a model call in a session for its task and its worker."""
-        run = self._run_of.get(session_id)
-        if run is None:
-            return
-        chain = self.chains[run.chain_id]
-        at = chain.chain_sessions.get(run.ordinal)
-        for each in (run, at) if at is not None and at.live else (run,):
-            each.tokens += tokens
-            if cost_usd is not None:
-                each.cost_usd = (each.cost_usd or 0.0) + cost_usd
+        self._run_of |= chain.sessions
 
     def run_of(self, session_id: str) -> Run | None:
         """Return the task in a chain that a session works on; None for any other session."""
@@ -244,117 +159,155 @@ class Chains:
         run = self._run_of.get(session_id)
         return f"{run.chain_id} s{run.ordinal}" if run is not None else ""
 
-    def newest(self, ended: int) -> Iterator[ChainState]:
+    def newest(self, ended: int) -> Iterator[ShownChain]:
         """Yield the running chains, then ``ended`` others, the newest first."""
-        for at, chain_id in enumerate([*reversed(self._live), *reversed(self._rest)]):
-            if at >= len(self._live) + ended:
+        rest = ended
+        for chain in sorted(self.chains.values(), key=_moment, reverse=True):
+            rest -= not chain.live
+            if rest < 0:
                 return
-            yield self.chains[chain_id]
-
-    def _step(self, chain: ChainState, detail: TaskStep | TaskTakenUp, seq: int) -> None:
-        task_id = detail.task_id
-        run = chain.runs.get(task_id)
-        if run is None:
-            run = chain.runs[task_id] = Run(task_id, chain.chain_id)
-        before = chain.chain_sessions.get(run.ordinal)
-        worker = _at(chain, detail.ordinal)
-        if before is not None and before is not worker:
-            before.tasks.pop(task_id, None)
-        worker.tasks.setdefault(task_id)
-        run.ordinal, run.seq, run.retry = worker.ordinal, seq, None
-        if isinstance(detail, TaskTakenUp):
-            self._open[task_id] = run
-            return
-        run.step = detail.step or run.step
-        run.attempt = detail.attempt or 1
-        run.outcome = detail.outcome
-        run.summary = detail.summary
-        if detail.session_id:
-            run.session_id = detail.session_id
-            self._run_of.setdefault(detail.session_id, run)
-        if run.ended:
-            self._open.pop(task_id, None)
-        else:
-            self._open[task_id] = run
+            yield chain
 
 
-_OF_CHAIN = (
-    details.ChainState,
-    details.ChainReported,
-    details.ChainFollowed,
-    details.ChainRequested,
-    details.ChainUnconfined,
-    details.WorkerState,
-    details.WorkerDelayed,
-    details.BatchStarted,
-    details.BatchCompleted,
-    TaskStep,
-    TaskDelayed,
-    TaskTakenUp,
-)
-_WITH_PROGRESS = (
-    details.ChainState,
-    details.WorkerState,
-    details.BatchStarted,
-    details.BatchCompleted,
-)
+def _moment(chain: ShownChain) -> tuple[bool, str, int]:
+    row = chain.row
+    return chain.live, row.began_at if chain.live else row.ended_at or "", row.number
 
 
-def _at(chain: ChainState, ordinal: int) -> ChainSession:
-    worker = chain.chain_sessions.get(ordinal)
-    if worker is None:
-        worker = chain.chain_sessions[ordinal] = ChainSession(ordinal)
-    return worker
+def read_chains(connection: sqlite3.Connection, now: datetime) -> list[ShownChain]:
+    """Return the chains that the work pane shows: those that run whole, the others without their tasks."""
+    shown, ends = chain_states.select_shown(connection, ENDED_SHOWN), _read_ends(connection)
+    return [_read(connection, row, ends, now, row.status in chains.OPEN) for row in shown]
 
 
-def _batch(chain: ChainState, detail: details.BatchStarted | details.BatchCompleted) -> None:
-    worker = _at(chain, detail.ordinal)
-    worker.batch = detail.batch or worker.batch
-    if isinstance(detail, details.BatchStarted):
-        worker.size = len(detail.task_ids)
+def read_chain(connection: sqlite3.Connection, chain_id: str, now: datetime) -> list[ShownChain]:
+    """Return one chain, whole; nothing where it is not stored."""
+    named = chain_states.select_named(connection, chain_id)
+    return [_read(connection, row, _read_ends(connection), now, True) for row in named]
+
+
+def read_progress(connection: sqlite3.Connection, chain: Chain) -> Progress:
+    """Return how the tasks in the scope of a running chain stand now."""
+    if chain.scope_kind != "all":
+        return chains.count_progress(connection, chain)
+    # Every task counts, and counting by status reads an index alone.
+    counts = task_states.count_tasks(connection, COLUMNS)
+    done = chain_states.count_done(connection, chain.chain_id)
+    return Progress(
+        total=sum(counts.values()) - counts["done"] + done,
+        done=done,
+        blocked=counts["blocked"],
+        under_way=counts["in_progress"] + counts["review"],
+        ready=task_states.count_ready(connection),
+    )
+
+
+def _read(
+    connection: sqlite3.Connection,
+    row: Chain,
+    ends: Mapping[str, Progress],
+    now: datetime,
+    with_runs: bool,
+) -> ShownChain:
+    is_live = row.status in chains.OPEN
+    at_end = ends.get(row.chain_id, Progress(0, 0, 0, 0, 0))
+    progress = read_progress(connection, row) if is_live else at_end
+    chain = ShownChain(row, progress, _read_workers(connection, row))
+    if with_runs:
+        _add_runs(chain, connection)
+    if is_live:
+        _add_newest(chain, connection, format_time(now))
+    return chain
+
+
+def _read_workers(connection: sqlite3.Connection, chain: Chain) -> dict[int, ShownWorker]:
+    rows = workers.select_for_chain(connection, chain.chain_id)
+    spent = chain_states.worker_usage(connection, chain.chain_id, rows)
+    shown: dict[int, ShownWorker] = {}
+    for row in rows:
+        tokens, cost = spent.get(row.ordinal, (0, None))
+        status = row.status
+        if status != "running":
+            # A worker that crashed had counted less than the sessions of its roles.
+            tokens, cost = max(tokens, row.tokens), max(cost or 0.0, row.cost_usd)
+        elif chain.status not in chains.OPEN:
+            status = "stopped"
+        shown[row.ordinal] = ShownWorker(row, status, tokens, cost, row.batches)
+    return shown
+
+
+def _add_runs(chain: ShownChain, connection: sqlite3.Connection) -> None:
+    """Add the tasks of a chain, and to each worker those that no later worker worked on."""
+    runs = chain.runs
+    for step in chain_states.select_steps(connection, chain.chain_id):
+        run = runs.setdefault(step.task_id, Run(step.task_id, chain.chain_id))
+        _apply_step(run, step)
+        if step.session_id:
+            chain.sessions[step.session_id] = run
+    for usage in chain_states.session_usage(connection, chain.chain_id):
+        if (run_of := runs.get(usage.task_id)) is not None:
+            run_of.tokens += usage.tokens
+            if usage.cost_usd is not None:
+                run_of.cost_usd = (run_of.cost_usd or 0.0) + usage.cost_usd
+    for run in sorted(runs.values(), key=lambda run: run.moment):
+        if (worker := chain.workers.get(run.ordinal)) is not None:
+            worker.tasks.setdefault(run.task_id)
+    chain.has_runs = True
+
+
+def _apply_step(run: Run, step: ChainStep) -> None:
+    run.ordinal, run.step, run.attempt = step.ordinal, step.step, step.attempt
+    run.outcome, run.summary = step.outcome, step.summary
+    run.session_id = step.session_id or run.session_id
+    run.moment = max(run.moment, step.moment)
+
+
+def _read_ends(connection: sqlite3.Connection) -> dict[str, Progress]:
+    """Return how the tasks of the chains that ended last stood then, as the journal has it."""
+    found: dict[str, Progress] = {}
+    ends = (Action.CHAIN_COMPLETED, Action.CHAIN_STOPPED)
+    for row in newest_rows(connection, ends, _NEWEST):
+        detail = row.detail
+        if isinstance(detail, details.ChainState) and (counts := detail.progress) is not None:
+            found[detail.chain_id] = Progress(
+                counts.total, counts.done, counts.blocked, counts.under_way, counts.ready
+            )
+    return found
+
+
+def _add_newest(chain: ShownChain, connection: sqlite3.Connection, now: str) -> None:
+    """Add what only the journal has: the running worker's batch, resumed tasks, and what waits."""
+    worker = chain.working
+    for row in newest_rows(connection, _ONLY_IN_JOURNAL, _NEWEST):
+        detail = row.detail
+        if getattr(detail, "chain_id", "") != chain.chain_id:
+            continue
+        match detail:
+            case details.ChainUnconfined() if row.at >= chain.row.began_at:
+                chain.unconfined = detail.subject
+            case details.WorkerDelayed() if (
+                detail.ordinal not in chain.workers and detail.starts_at > now
+            ):
+                chain.retry = Retry(detail.starts_at, detail.attempt)
+            case TaskDelayed() if detail.starts_at > now:
+                run = chain.runs.get(detail.task_id)
+                if run is not None and not run.ended and run.step == detail.step:
+                    run.retry = Retry(detail.starts_at, detail.attempt)
+            case details.BatchStarted() if worker and detail.ordinal == worker.row.ordinal:
+                worker.batch, worker.size = detail.batch, len(detail.task_ids)
+            case details.BatchCompleted() if worker and detail.ordinal == worker.row.ordinal:
+                worker.batch, worker.size = detail.batch, 0
+            case TaskTakenUp() if worker and detail.ordinal == worker.row.ordinal:
+                _take_up(chain, worker, detail.task_id)
+            case _:
+                continue
+
+
+def _take_up(chain: ShownChain, worker: ShownWorker, task_id: str) -> None:
+    """Move a task to the worker that resumed it."""
+    if (run := chain.runs.get(task_id)) is None:
         return
-    worker.size = 0
-    share = detail.pressure.dropped_share
-    if isinstance(share, int | float):
-        worker.dropped_share = share
-
-
-def _chain(
-    chain: ChainState, event: str, detail: details.ChainState | details.ChainReported
-) -> None:
-    if isinstance(detail, details.ChainReported):
-        chain.report = detail.path
-        return
-    chain.retry = None
-    chain.scope_kind = detail.scope.kind or chain.scope_kind
-    chain.scope_id = detail.scope.id or chain.scope_id
-    chain.reason = detail.reason
-    chain.branch = detail.branch or chain.branch
-    chain.max_chains = detail.max_chains or chain.max_chains
-    match detail:
-        case details.ChainCreated() | details.ChainResumed():
-            chain.status, chain.now, chain.unconfined = "running", False, ""
-        case details.ChainDraining():
-            chain.status, chain.now = "draining", detail.now
-        case _:
-            chain.status = detail.status if detail.status in _ENDED else event
-            for worker in chain.chain_sessions.values():
-                if worker.live:
-                    worker.status = "stopped"
-
-
-def _worker(chain: ChainState, detail: details.WorkerState) -> None:
-    worker = _at(chain, detail.ordinal)
-    worker.reason = detail.reason
-    worker.token_limit = detail.token_limit or worker.token_limit
-    worker.dropped_share = detail.dropped_share
-    if isinstance(detail, details.WorkerStarted):
-        worker.status, chain.retry = "running", None
-        return
-    worker.size = 0
-    crashed = isinstance(detail, details.WorkerCrashed)
-    worker.status = "crashed" if crashed else detail.status or "clean"
-    # A worker that crashed had counted less than the sessions of its roles.
-    worker.tokens = max(worker.tokens, detail.tokens)
-    if detail.cost_usd is not None:
-        worker.cost_usd = max(worker.cost_usd or 0.0, detail.cost_usd)
+    if (before := chain.workers.get(run.ordinal)) is not None and before is not worker:
+        before.tasks.pop(task_id, None)
+    worker.tasks.setdefault(task_id)
+    run.ordinal = worker.row.ordinal

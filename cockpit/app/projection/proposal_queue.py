@@ -1,8 +1,9 @@
-"""The proposal queue folded from the journal: the pending proposals of all sessions, as they are shown."""
+"""What waits for the user: the pending proposals of all sessions, read once and drawn by every screen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sqlite3
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 
 import msgspec
@@ -12,21 +13,16 @@ from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.profile_change import shift
 from cockpit.core.clock import format_time, parse_time
 from cockpit.store.journal.details.detail import read_part
-from cockpit.store.journal.details.proposals import (
-    AskedQuestion,
-    ProposalBody,
-    ProposalCreated,
-    ProposalDecided,
-)
-from cockpit.store.journal.details.trust import TrustAccepted, TrustRevoked, TrustSuspended
+from cockpit.store.journal.details.proposals import AskedQuestion, ProposalBody
 from cockpit.store.journal.details.waves import ContextItem
-from cockpit.store.journal.journal import Row
+from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import (
     EDITED,
     EDITED_BY_YOU,
     UNEDITABLE_ACTIONS,
     Proposal,
 )
+from cockpit.store.trust import trust_rules
 from widgets.views import (
     FileDiffView,
     ItemView,
@@ -44,6 +40,7 @@ _KINDS: dict[str, Kind] = {
 }  # fmt: skip
 _WAITING_MOST = 12
 """Rows of the queue that are drawn at once, around the proposal in front."""
+_PENDING_MOST = 10_000
 _RISKS: dict[str, Risk] = {"low": "low", "medium": "medium", "high": "high"}
 
 
@@ -51,20 +48,13 @@ def _nowhere(_: str) -> str:
     return ""
 
 
-class ActionPreview(msgspec.Struct, frozen=True):
-    """One proposal as the journal shows it."""
+class Pending(msgspec.Struct, frozen=True):
+    """A proposal that waits, with its body read."""
 
-    proposal_id: str
-    session_id: str
-    wave_id: str
-    kind: str
-    title: str
-    risk: str
-    digest: str
-    revises: str
-    at: str
-    expires_at: str
+    stored: Proposal
     body: ProposalBody
+    card_rule: str = ""
+    """The trust rule in force by which it is a short card."""
 
     @property
     def answer(self) -> tuple[str, ...]:
@@ -75,109 +65,120 @@ class ActionPreview(msgspec.Struct, frozen=True):
         """
         body = self.body
         is_plain = not (body.widening or body.questions or body.agent or body.card.rule_id)
-        is_new = not (self.revises or body.changes)
-        if self.kind not in ("action", "context") or self.risk != "low" or not self.wave_id:
+        is_new = not (self.stored.revises or body.changes)
+        stored = self.stored
+        if stored.kind not in ("action", "context") or stored.risk != "low" or not stored.wave_id:
             return ()
-        return (self.kind, body.type, self.wave_id) if is_plain and is_new else ()
+        return (stored.kind, body.type, stored.wave_id) if is_plain and is_new else ()
 
 
-class Queue:
-    """Pending proposals in the order of their arrival."""
+def read_pending(
+    connection: sqlite3.Connection, proposal_ids: Iterable[str] | None = None
+) -> dict[str, Pending | None]:
+    """Return the proposals that wait, in the order of their arrival; of ``proposal_ids``, where given, each
+    with None for one that does not wait any more."""
+    if proposal_ids is None:
+        stored = proposals.select_pending(connection, _PENDING_MOST)
+        return {each.proposal_id: _pending(connection, each) for each in stored}
+    found: dict[str, Pending | None] = {}
+    for proposal_id in proposal_ids:
+        each = proposals.find(connection, proposal_id)
+        waits = each is not None and each.status == "pending"
+        found[proposal_id] = _pending(connection, each) if each is not None and waits else None
+    return found
 
-    def __init__(self) -> None:
-        self.pending: dict[str, ActionPreview] = {}
-        self.ended_rules: set[str] = set()
-        """Trust rules that no longer make a short card."""
 
-    def apply(self, row: Row) -> None:
-        """Fold one ``proposal.*`` or ``trust.*`` row."""
-        match row.detail:
-            case TrustSuspended() | TrustRevoked() as ended:
-                self.ended_rules.add(ended.rule_id)
-            case TrustAccepted() as accepted:
-                self.ended_rules.discard(accepted.rule_id)
-            case ProposalCreated() as created:
-                self.pending[created.proposal_id] = _shown(row, created)
-            case ProposalDecided() as decided:
-                self.pending.pop(decided.proposal_id, None)
+def as_pending(stored: Proposal, rules: Container[str] = ()) -> Pending:
+    """Return a stored proposal with its body read; ``rules`` are the trust rules in force."""
+    body = read_part(ProposalBody, stored.body)
+    return Pending(stored, body, body.card.rule_id if body.card.rule_id in rules else "")
 
-    def view(
-        self,
-        now: datetime,
-        sessions: Mapping[str, SessionState],
-        chain_of: Callable[[str], str] = _nowhere,
-        *,
-        followed: str = "",
-        front: str = "",
-        is_alone: bool = False,
-    ) -> QueueView:
-        """The queue of the screen that follows a session.
 
-        In front is the proposal ``front`` while it is one of that session, else its oldest: proposals of
-        other sessions are rows until their session is followed. What is alike is with it, unless
-        ``is_alone``. ``chain_of`` names the session of a chain that a session belongs to.
-        """
-        if not self.pending:
-            return QueueView()
-        order = list(self.pending)
-        own = [each for each in order if self.pending[each].session_id == followed]
-        others = len(order) - len(own)
-        if not own:
-            waiting = self._waiting(order, 0, now, sessions, chain_of)
-            return QueueView(total=len(order), others=others, waiting=waiting)
-        chosen = front if front in own else own[0]
-        answer = () if is_alone else self.pending[chosen].answer
-        alike = [each for each in own if answer and self.pending[each].answer == answer]
-        first, *rest = alike or [chosen]
-        rows = [each for each in order if each not in rest]
-        view, *others_alike = (
-            proposal(
-                shown,
-                now,
-                sessions.get(shown.session_id),
-                chain_of(shown.session_id),
-                card_rule=self.card_rule(shown.body, now),
-            )
-            for shown in (self.pending[each] for each in (first, *rest))
+def _pending(connection: sqlite3.Connection, stored: Proposal) -> Pending:
+    pending = as_pending(stored)
+    rule_id = pending.body.card.rule_id
+    rule = trust_rules.find(connection, rule_id) if rule_id else None
+    in_force = (
+        rule is not None
+        and rule.status == "active"
+        and trust_rules.is_as_accepted(connection, rule)
+    )
+    return replace(pending, card_rule=rule_id) if in_force else pending
+
+
+def queue_view(
+    pending: Mapping[str, Pending],
+    now: datetime,
+    find_session: Callable[[str], SessionState | None],
+    chain_of: Callable[[str], str] = _nowhere,
+    *,
+    followed: str = "",
+    front: str = "",
+    is_alone: bool = False,
+) -> QueueView:
+    """The queue of the screen that follows a session.
+
+    In front is the proposal ``front`` while it is one of that session, else its oldest: proposals of
+    other sessions are rows until their session is followed. What is alike is with it, unless
+    ``is_alone``. ``chain_of`` names the session of a chain that a session belongs to.
+    """
+    if not pending:
+        return QueueView()
+    order = list(pending)
+    own = [each for each in order if pending[each].stored.session_id == followed]
+    others = len(order) - len(own)
+    if not own:
+        waiting = _waiting(pending, order, 0, now, find_session, chain_of)
+        return QueueView(total=len(order), others=others, waiting=waiting)
+    chosen = front if front in own else own[0]
+    answer = () if is_alone else pending[chosen].answer
+    alike = [each for each in own if answer and pending[each].answer == answer]
+    first, *rest = alike or [chosen]
+    rows = [each for each in order if each not in rest]
+    view, *others_alike = (
+        proposal(
+            shown,
+            now,
+            find_session(shown.stored.session_id),
+            chain_of(shown.stored.session_id),
         )
-        index = rows.index(first)
-        return QueueView(
-            front=replace(view, alike=tuple(others_alike)),
-            index=index,
-            total=len(order),
-            others=others,
-            waiting=self._waiting(rows, index, now, sessions, chain_of) if len(rows) > 1 else (),
-        )
+        for shown in (pending[each] for each in (first, *rest))
+    )
+    index = rows.index(first)
+    return QueueView(
+        front=replace(view, alike=tuple(others_alike)),
+        index=index,
+        total=len(order),
+        others=others,
+        waiting=_waiting(pending, rows, index, now, find_session, chain_of)
+        if len(rows) > 1
+        else (),
+    )
 
-    def card_rule(self, body: ProposalBody, now: datetime) -> str:
-        """Return the rule of a proposal's short card; empty where it ended since."""
-        card = body.card
-        is_over = bool(card.until) and card.until <= format_time(now)
-        return "" if is_over or card.rule_id in self.ended_rules else card.rule_id
 
-    def _waiting(
-        self,
-        order: list[str],
-        index: int,
-        now: datetime,
-        sessions: Mapping[str, SessionState],
-        chain_of: Callable[[str], str],
-    ) -> tuple[WaitingView, ...]:
-        """Return the rows of the queue around ``index``."""
-        first = max(0, min(index - _WAITING_MOST // 2, len(order) - _WAITING_MOST))
-        rows = [self.pending[each] for each in order[first : first + _WAITING_MOST]]
-        return tuple(
-            WaitingView(
-                proposal_id=row.proposal_id,
-                kind=_KINDS.get(row.kind, "action"),
-                risk=_RISKS.get(row.risk, "high"),
-                who=" · ".join(filter(None, (row.body.agent, row.body.project, row.body.branch)))
-                or _name(sessions.get(row.session_id), chain_of(row.session_id)),
-                title=row.title,
-                age_s=max(0, _seconds(row.at, now) or 0),
-            )
-            for row in rows
+def _waiting(
+    pending: Mapping[str, Pending],
+    order: list[str],
+    index: int,
+    now: datetime,
+    find_session: Callable[[str], SessionState | None],
+    chain_of: Callable[[str], str],
+) -> tuple[WaitingView, ...]:
+    """Return the rows of the queue around ``index``."""
+    first = max(0, min(index - _WAITING_MOST // 2, len(order) - _WAITING_MOST))
+    rows = [pending[each] for each in order[first : first + _WAITING_MOST]]
+    return tuple(
+        WaitingView(
+            proposal_id=row.stored.proposal_id,
+            kind=_KINDS.get(row.stored.kind, "action"),
+            risk=_RISKS.get(row.stored.risk, "high"),
+            who=" · ".join(filter(None, (row.body.agent, row.body.project, row.body.branch)))
+            or _name(find_session(row.stored.session_id), chain_of(row.stored.session_id)),
+            title=row.stored.title,
+            age_s=max(0, _seconds(row.stored.created_at, now) or 0),
         )
+        for row in rows
+    )
 
 
 def _name(session: SessionState | None, chain: str) -> str:
@@ -190,52 +191,16 @@ def _name(session: SessionState | None, chain: str) -> str:
     return session.name
 
 
-def _shown(row: Row, detail: ProposalCreated) -> ActionPreview:
-    return ActionPreview(
-        proposal_id=detail.proposal_id,
-        session_id=row.session_id,
-        wave_id=row.wave_id,
-        kind=detail.kind,
-        title=detail.title,
-        risk=detail.risk,
-        digest=detail.shown_digest,
-        revises=detail.revises,
-        at=row.at,
-        expires_at=detail.expires_at or "",
-        body=detail.shown(),
-    )
-
-
-def preview(stored: Proposal) -> ActionPreview:
-    """Return a stored proposal as the journal shows it."""
-    return ActionPreview(
-        proposal_id=stored.proposal_id,
-        session_id=stored.session_id,
-        wave_id=stored.wave_id,
-        kind=stored.kind,
-        title=stored.title,
-        risk=stored.risk,
-        digest=stored.shown_digest,
-        revises=stored.revises or "",
-        at=stored.created_at,
-        expires_at=stored.expires_at or "",
-        body=read_part(ProposalBody, stored.body),
-    )
-
-
 def proposal(
-    shown: ActionPreview,
+    pending: Pending,
     now: datetime,
     session: SessionState | None,
     chain: str = "",
-    *,
-    card_rule: str = "",
 ) -> ProposalView:
-    """Return the view that the user decides about. An unknown kind or risk is shown as the highest.
-
-    ``card_rule`` is the rule in force by which it is a short card.
-    """
-    body = shown.body
+    """Return the view that the user decides about. An unknown kind or risk is shown as the highest."""
+    shown, body = pending.stored, pending.body
+    is_over = bool(body.card.until) and body.card.until <= format_time(now)
+    card_rule = "" if is_over else pending.card_rule
     risk = _RISKS.get(shown.risk, "high")
     changes_profile = shown.kind == "profile"
     return ProposalView(
@@ -243,14 +208,14 @@ def proposal(
         kind=_KINDS.get(shown.kind, "action"),
         title=shown.title,
         risk=risk,
-        digest=shown.digest,
+        digest=shown.shown_digest,
         session=shown.session_id,
         task=session.task_id if session else "",
         role=session.role if session else "",
         chain=chain,
-        age_s=max(0, _seconds(shown.at, now) or 0),
-        left_s=_left(shown.expires_at, now),
-        revises=shown.revises,
+        age_s=max(0, _seconds(shown.created_at, now) or 0),
+        left_s=_left(shown.expires_at or "", now),
+        revises=shown.revises or "",
         changes=tuple(EDITED_BY_YOU if each == EDITED else each for each in body.changes),
         purpose=body.purpose,
         question=body.question,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cockpit.app.projection.backlog import TaskState, Work, tests_of
 from cockpit.app.projection.kanban import TITLES, sign
+from cockpit.app.projection.work import TaskState, Work, tests_of
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details.backlog import WorkInProgress
@@ -52,7 +52,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
 
 def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> TaskView:
     """Return the task in full; without ``record`` only what the journal contains."""
-    mark, tone = sign(work, task)
+    mark, tone = sign(task)
     stored = record.task if record is not None else None
     wip = stored.wip if stored is not None else None
     return TaskView(
@@ -135,7 +135,7 @@ def _link(work: Work, task_id: str, relation: str) -> LinkView:
     task = work.tasks.get(task_id)
     if task is None:
         return LinkView(task_id, relation, "·", "dim", "")
-    mark, tone = sign(work, task)
+    mark, tone = sign(task)
     return LinkView(task_id, relation, mark, tone, task.title)
 
 

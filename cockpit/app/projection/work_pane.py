@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Collection, Iterable, Mapping
 
 from cockpit.app.projection import kanban
-from cockpit.app.projection.backlog import Work
 from cockpit.app.projection.header import SessionState
-from cockpit.app.projection.hook_sessions import Agents
+from cockpit.app.projection.work import Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import count_in_state, state_sign
 from cockpit.store.sessions.session_list import Totals
@@ -27,108 +25,55 @@ MOST = 200
 """Sessions that are listed."""
 
 
-class Roster:
-    """The sessions that stand in no tree, in the order in which they are shown, and their sums.
+def summary(
+    totals: Mapping[str, Totals], sessions: Mapping[str, SessionState], asking: Collection[str] = ()
+) -> str:
+    """All sessions outside chains in one line; empty while there are none.
 
-    Kept as rows come, so that tens of thousands of sessions cost no more to look at than those seen.
+    ``totals`` are the sums by status. ``asking`` are the sessions with a pending proposal, those of chains
+    included: they wait for the user.
     """
-
-    def __init__(self) -> None:
-        self._live: dict[str, SessionState] = {}
-        self._ended: dict[str, SessionState] = {}
-        self._sessions: dict[str, tuple[str, float | None]] = {}
-        self._counts: Counter[str] = Counter()
-        self._cost: float | None = None
-        self.totals: Mapping[str, Totals] | None = None
-        """The sums as the tables have them, by status; None while every session is here."""
-
-    def changed(self, session: SessionState) -> None:
-        """The session's latest row changed it."""
-        name = session.session_id
-        self.drop(name)
-        (self._ended if session.ended else self._live)[name] = session
-        self._sessions[name] = (session.status, session.cost_usd)
-        self._counts[session.status] += 1
-        if session.cost_usd is not None:
-            self._cost = (self._cost or 0.0) + session.cost_usd
-
-    def drop(self, session_id: str) -> None:
-        """The session stands somewhere else."""
-        status, cost = self._sessions.pop(session_id, ("", None))
-        if not status:
-            return
-        self._counts[status] -= 1
-        if cost is not None and self._cost is not None:
-            self._cost -= cost
-        self._live.pop(session_id, None)
-        self._ended.pop(session_id, None)
-
-    def replace(self, session: SessionState) -> None:
-        """Show this state of a session in the place of the one before."""
-        for sessions in (self._live, self._ended):
-            if session.session_id in sessions:
-                sessions[session.session_id] = session
-
-    def __iter__(self) -> Iterator[SessionState]:
-        """Those that run before those that ended, the latest first."""
-        yield from reversed(self._live.values())
-        yield from reversed(self._ended.values())
-
-    def summary(self, asking: Collection[str] = ()) -> str:
-        """All of them in one line; empty while there are none.
-
-        ``asking`` are the sessions with a pending proposal, those of chains included: they wait for the user.
-        """
-        statuses, cost = self._sums()
-        counts: Counter[str] = Counter()
-        for status, number in statuses.items():
-            counts[session_state(status)] += number
-        total = counts.total()
-        for session_id in filter(None, asking):
-            if (listed := self._sessions.get(session_id)) is not None:
-                counts[session_state(listed[0])] -= 1
-            counts["waiting"] += 1
-        parts = [pluralize(total, "session")] if total else []
-        parts += [
-            count_in_state("session", state, counts[state])
-            for state in _COUNTED
-            if counts[state] > 0
-        ]
-        if cost is not None:
-            parts.append(money(cost))
-        return "   ".join(parts)
-
-    def _sums(self) -> tuple[Counter[str], float | None]:
-        if self.totals is None:
-            return self._counts, self._cost
-        costs = [each.cost_usd for each in self.totals.values() if each.cost_usd is not None]
-        counts = Counter({name: each.sessions for name, each in self.totals.items()})
-        return counts, sum(costs) if costs else None
+    counts: Counter[str] = Counter()
+    for status, each in totals.items():
+        counts[session_state(status)] += each.sessions
+    total = counts.total()
+    for session_id in filter(None, asking):
+        if (listed := sessions.get(session_id)) is not None and not listed.in_chain:
+            counts[session_state(listed.status)] -= 1
+        counts["waiting"] += 1
+    parts = [pluralize(total, "session")] if total else []
+    parts += [
+        count_in_state("session", state, counts[state]) for state in _COUNTED if counts[state] > 0
+    ]
+    costs = [each.cost_usd for each in totals.values() if each.cost_usd is not None]
+    if costs:
+        parts.append(money(sum(costs)))
+    return "   ".join(parts)
 
 
 def board(
-    roster: Roster,
+    sessions: Mapping[str, SessionState],
+    totals: Mapping[str, Totals],
     *,
     followed: str,
     waiting: Collection[str],
     work: Work,
     chains: tuple[ChainRowView, ...] = (),
-    agents: Agents | None = None,
 ) -> WorkPaneView:
     """Chains first, then other tasks at work; then sessions, those that run before those that ended,
     the latest first. ``waiting`` are the sessions with a pending proposal."""
     beside = {each.line.key for each in chains if isinstance(each, ChainTaskView)}
-    sessions = list(islice(roster, MOST))
-    conflicts = find_conflicts(sessions)
-    rows = [
-        _row(each, followed, each.session_id in waiting, conflicts.get(each.session_id, ""))
-        for each in sessions
-    ]
+    alone = [each for each in sessions.values() if not each.in_chain]
+    alone.sort(key=lambda each: (each.ended, -each.order))
+    conflicts = find_conflicts(alone[:MOST])
     return WorkPaneView(
         work=kanban.summary(work),
         tasks=kanban.lines(work, beside=beside),
-        summary=roster.summary(waiting),
-        rows=(*(agents.rows() if agents is not None else ()), *rows),
+        summary=summary(totals, sessions, waiting),
+        rows=tuple(
+            _row(each, followed, each.session_id in waiting, conflicts.get(each.session_id, ""))
+            for each in alone[:MOST]
+        ),
         chains=chains,
     )
 

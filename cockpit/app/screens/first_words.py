@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cockpit.app.projection.fold import Views
+    from cockpit.app.projection.state import Views
 
 NAME = "explained-words.json"
 _MOST_BYTES = 10_000

@@ -27,7 +27,7 @@ class TaskScreen(BacklogScreen):
         self._task_id = task_id
         self._panel = TaskPanel()
         self._detail: TaskRecord | None = None
-        self._seq_read = -1
+        self._revision_read = -1
         self._drawing = False
 
     @property
@@ -58,8 +58,8 @@ class TaskScreen(BacklogScreen):
                 task = self.work.tasks.get(self._task_id)
                 if task is None:
                     return
-                if task.seq != self._seq_read:
-                    self._seq_read = task.seq
+                if task.revision != self._revision_read:
+                    self._revision_read = task.revision
                     await self._read()
                 await self._panel.show(task_view(self.work, task, self._detail))
         finally:
