@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SWITCH_S = 0.001
 _HANDLED_S = 0.25
 _STATE_S = 0.2
-"""Seconds that the main screen waits for its state; the frames of its panes are shown meanwhile."""
+"""Seconds that the main screen waits for its state; the first frame is shown meanwhile."""
 
 
 def _command_provider() -> type[Provider]:
@@ -45,8 +45,8 @@ class CockpitApp(Host):
     """The cockpit of one project: its start, its messages and its keys.
 
     Follows ``session_id`` and, if it ``resumes``, drives it; or starts a session with ``first_message``.
-    With ``open_engine`` in place of an engine, the frames of the panes are drawn first, and the engine is
-    opened and all else loaded after that; keys that come before are kept. What it raises ends the program.
+    With ``open_engine`` in place of an engine, a first frame is drawn before the engine is opened and all
+    else loaded; keys that come before are kept. What it raises ends the program.
     """
 
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
@@ -89,7 +89,7 @@ class CockpitApp(Host):
             self._take_engine(engine)
         else:
             self._early_keys = []
-            self.css_path = []  # of the screens that come later
+            self.css_path = []  # the first frame needs none: they are read with the rest
 
     def _take_engine(self, engine: Runtime) -> None:
         """Build what works with the engine: the actions, the state and the runs."""
@@ -186,7 +186,6 @@ class CockpitApp(Host):
     def _after_frame(self) -> None:
         from cockpit.app.store_watch import watch_store
 
-        self.collect_shortly()
         # A thread that compiles a packet yields to a key five times sooner than by default.
         sys.setswitchinterval(_SWITCH_S)
         self._report_settings()

@@ -52,7 +52,6 @@ class AllProjectsApp(TerminalApp[int]):
 
     def on_mount(self) -> None:
         """Say why the project that the user went to did not open."""
-        self.call_after_refresh(self.collect_shortly)
         if self._problem:
             self.notify(clean(self._problem), severity="error", markup=False)
 

@@ -273,7 +273,6 @@ class ReplayApp(TerminalApp[int]):
     def on_mount(self) -> None:
         for theme in themes.THEMES:
             self.register_theme(theme)
-        self.call_after_refresh(self.collect_shortly)
         exists = self._requested_theme in self.available_themes
         self.theme = self._requested_theme if exists else themes.DEFAULT
 

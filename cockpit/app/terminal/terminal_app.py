@@ -20,7 +20,6 @@ from textual.binding import Binding
 
 import themes
 from cockpit.app.terminal.announce import has_title, note_sequence, title_sequence
-from cockpit.app.terminal.gc_pauses import REST_S, ShortCollections
 from cockpit.app.terminal.terminal_watch import INTERRUPTED, TerminalWatch, watch_terminal
 from cockpit.core.errors import CockpitError
 from cockpit.core.processes import is_asked_to_end
@@ -49,7 +48,6 @@ class TerminalApp(App[Answer], inherit_bindings=False):
         super().__init__()
         self._title_shown = ""
         self.rings_bell = True
-        self._collections = ShortCollections()
         self.unsent: list[str] = []
         """Texts of an editor that the end of the program cut off."""
 
@@ -89,14 +87,6 @@ class TerminalApp(App[Answer], inherit_bindings=False):
         if isinstance(event, events.Paste) and not self.app_focus:
             self.app_focus = True
         await super().on_event(event)
-
-    def collect_shortly(self) -> None:
-        """Look for garbage in short pauses from now on: the first frame is drawn."""
-        self._collections.begin()
-        self.set_interval(REST_S, self._collections.collect_at_rest)
-
-    async def on_unmount(self) -> None:  # Textual calls that of a subclass as well
-        self._collections.end()
 
     def bell(self) -> None:
         """Ring, unless the user's settings say otherwise."""

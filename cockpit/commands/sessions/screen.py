@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -76,12 +75,8 @@ def open_project_screen(
             lambda connection: choose_session(connection, session, with_agents=True)
         )
     visit = Visit(place.home)
-    gc.disable()  # until the main screen: the start makes many objects, and all of them stay
-    try:
-        showing = _show(place, settings, session_id, first_message, visit, resumes=resumes)
-        visit.code = asyncio.run(showing)
-    finally:
-        gc.enable()
+    showing = _show(place, settings, session_id, first_message, visit, resumes=resumes)
+    visit.code = asyncio.run(showing)
     return visit
 
 
