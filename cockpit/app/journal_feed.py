@@ -13,7 +13,6 @@ from functools import partial
 from cockpit.app.projection.chains import read_chain
 from cockpit.app.projection.session_fold import OpenSession
 from cockpit.app.projection.state import Named, State, read_changes, read_state
-from cockpit.app.projection.work import WorkReader
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
 from cockpit.store.journal.follow import follow
@@ -105,8 +104,11 @@ class JournalFeed:
             self._is_read = True
             self._attempted.set()
             self._on_change()
-        if self.state.work.preview is not None:
-            await self._read_work()
+        if (reader := self.state.unread) is not None:
+            while await self._store.read(reader.read_part):
+                continue
+            self.state.show_work(reader.work)
+            self._on_change()
         async for batch in follow(self._store, after=self.state.seq):
             named = self.state.name_changes(batch)
             if named != Named():
@@ -119,14 +121,6 @@ class JournalFeed:
 
     def _read_state(self, connection: sqlite3.Connection) -> State:
         return read_state(connection, self._followed(), self._store.clock.now())
-
-    async def _read_work(self) -> None:
-        """Read the whole backlog, part by part. What rows changed since is read again when it is there."""
-        reader = WorkReader()
-        while await self._store.read(reader.read_part):
-            continue
-        self.state.replace_work(reader.work)
-        self._on_change()
 
     async def _open_session(self, session_id: str) -> None:
         """Fold a session's rows up to the state's own last row."""

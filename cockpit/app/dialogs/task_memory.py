@@ -5,6 +5,9 @@ Specified in ``docs/reference/backlog.md``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
@@ -13,14 +16,13 @@ from textual.content import Content
 from cockpit.app import task_reader
 from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host, LiveScreen
-from cockpit.app.projection.task_detail import handoff_view, wip_view
+from cockpit.app.projection.task_rows import handoff_rows, wip_rows
 from cockpit.app.projection.work import TaskState
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog.handoffs import Handoff
 from cockpit.store.db.database import Store
 from widgets.forms.key_values import Sheet, SheetRow
 from widgets.text.clean import clean
-from widgets.work.task_memory_rows import handoff_rows, wip_rows
 
 
 class TaskMemoryDialog(LiveScreen, Dialog[None]):
@@ -103,16 +105,14 @@ class WipDialog(TaskMemoryDialog):
 
     NAME = "Work in progress"
 
-    def __init__(self, host: Host, task_id: str) -> None:
-        super().__init__(host, task_id)
-        self._view = wip_view(self.task_state, None)
+    _wip: Mapping[str, Any] | None = None
 
     async def read(self, store: Store) -> None:
         stored, _ = await task_reader.read_task(store, self._task_id)
-        self._view = wip_view(self.task_state, stored.wip)
+        self._wip = stored.wip
 
     def rows(self) -> list[SheetRow]:
-        return wip_rows(self._view)
+        return wip_rows(self.task_state, self._wip)
 
 
 class HandoffDialog(TaskMemoryDialog):
@@ -130,7 +130,7 @@ class HandoffDialog(TaskMemoryDialog):
         self._handoff = await task_reader.read_handoff(store, self._task_id)
 
     def rows(self) -> list[SheetRow]:
-        return handoff_rows(handoff_view(self.task_state, self._handoff, details=self._details))
+        return handoff_rows(self.task_state, self._handoff, details=self._details)
 
     def keys(self) -> str:
         if self._handoff is None or self._handoff.full_details is None:

@@ -40,12 +40,12 @@ def sign(task: TaskState) -> tuple[str, Tone]:
 
 def summary(work: Work) -> str:
     """The backlog in one line; empty while there is none."""
-    counts = {name: work.total(name) for name in COLUMNS}
+    counts = {name: len(work.standing(name)) for name in COLUMNS}
     total = sum(counts.values())
     if not total:
         return ""
     parts = [f"{counts['done']:,}/{total:,} task" + ("s" if total != 1 else "")]
-    parts.append(f"{work.total_ready:,} ready")
+    parts.append(f"{len(work.ready):,} ready")
     if counts["in_progress"]:
         parts.append(_count(counts, "in_progress"))
     if counts["blocked"]:

@@ -21,7 +21,7 @@ from cockpit.app.projection.conversation import Conversation
 from cockpit.app.projection.header import SessionState, from_listed, header
 from cockpit.app.projection.proposal_queue import Pending, queue_view, read_pending
 from cockpit.app.projection.session_fold import OpenSession, meter_of
-from cockpit.app.projection.work import Work, WorkChanges, read_preview
+from cockpit.app.projection.work import Work, WorkChanges, WorkReader
 from cockpit.app.projection.work_pane import MOST, board
 from cockpit.store.chains.chains import Progress
 from cockpit.store.journal import journal
@@ -87,6 +87,8 @@ class State:
         self.listed: dict[str, SessionState] = {}
         self.totals: Mapping[str, Totals] = {}
         self.work = Work()
+        self.unread: WorkReader | None = None
+        """Reads the rest of a large backlog, which is not shown before all of it is there."""
         self.chains = Chains()
         self._open: dict[str, OpenSession] = {}
 
@@ -151,10 +153,9 @@ class State:
             retry = run.retry.attempt if chain.live and run.retry is not None else 0
             self.work.mark(run.task_id, left=not run.ended and not chain.live, retry=retry)
 
-    def replace_work(self, whole: Work) -> None:
-        """Show the whole backlog in the place of its preview."""
-        whole.revision += self.work.revision + 1
-        self.work = whole
+    def show_work(self, whole: Work) -> None:
+        """Show the backlog, now that all of it was read."""
+        self.work, self.unread = whole, None
         for chain in self.chains.chains.values():
             self.put_chain(chain)
 
@@ -256,13 +257,13 @@ def read_state(connection: sqlite3.Connection, session_id: str, now: datetime) -
     state.pending = {
         key: each for key, each in read_pending(connection).items() if each is not None
     }
-    shown = read_chains(connection, now)
-    live = [chain for chain in shown if chain.live]
-    runs = [run for chain in live for run in chain.runs.values()]
-    scopes = [chain.row.scope_id for chain in shown if chain.row.scope_id]
-    state.work = read_preview(connection, [run.task_id for run in runs], scopes)
-    for chain in shown:
+    for chain in read_chains(connection, now):
         state.put_chain(chain)
+    state.unread = WorkReader()
+    if not state.unread.read_part(connection):
+        state.show_work(state.unread.work)
+    live = [chain for chain in state.chains.chains.values() if chain.live]
+    runs = [run for chain in live for run in chain.runs.values()]
     more = [each.stored.session_id for each in state.pending.values() if each.stored.session_id]
     more += [run.session_id for run in runs if run.session_id and not run.ended]
     listed = session_list.select_listed(connection, MOST, more)

@@ -1,31 +1,24 @@
-"""One task in full: its state folded from the journal, and the records that only the store has."""
+"""One task in full, and its place in the queue."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
+from textual.content import Content
 
 from cockpit.app.projection.kanban import TITLES, sign
-from cockpit.app.projection.work import TaskState, Work, tests_of
+from cockpit.app.projection.task_rows import handoff_rows, join_sections, when, wip_rows
+from cockpit.app.projection.work import TaskState, Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
-from cockpit.store.journal.details.backlog import WorkInProgress
-from cockpit.store.journal.details.detail import read_part
+from widgets.forms.key_values import SheetRow
 from widgets.text.detail import DetailRow, entries, fields, sentence
-from widgets.text.style_names import STRONG
+from widgets.text.style_names import BAD, DIM, STRONG, Part, block, line
 from widgets.text.style_names import tone as style_of
 from widgets.work.task_card_views import Tone
-from widgets.work.task_views import (
-    ActivityView,
-    ErrorView,
-    HandoffView,
-    LinkView,
-    QueuedView,
-    TaskView,
-    WipView,
-)
+from widgets.work.task_views import QueuedView, TaskView
 
 if TYPE_CHECKING:
     from cockpit.store.backlog.handoffs import Handoff
@@ -33,7 +26,6 @@ if TYPE_CHECKING:
     from cockpit.store.backlog.tasks import Task
     from cockpit.store.backlog.work_queue import Queued
 
-_FATES: dict[str, Tone] = {"PASS": "good", "FAIL": "bad", "BLOCKED": "warn"}
 _FAILURE = state_sign("session", "failed")
 _CLAIMS = 3
 _RELATIONS = {"blocks": "waits for", "requires": "requires", "relates_to": "relates to"}
@@ -51,46 +43,58 @@ class TaskRecord(msgspec.Struct, frozen=True):
 
 
 def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> TaskView:
-    """Return the task in full; without ``record`` only what the journal contains."""
-    mark, tone = sign(task)
+    """Return the task in full; without ``record`` only what the board has of it."""
     stored = record.task if record is not None else None
-    wip = stored.wip if stored is not None else None
+    handoff = record.handoff if record is not None else None
+    sections: list[list[SheetRow]] = []
+    if links := _links(work, task):
+        sections.append([SheetRow("Depends"), *links])
+    if stored is not None and stored.wip:
+        sections.append([SheetRow("Work in progress"), *wip_rows(task, stored.wip, brief=True)])
+    if task.handoff is not None or handoff is not None:
+        sections.append([SheetRow("Handoff"), *handoff_rows(task, handoff, brief=True)])
+    if record is not None and record.failures:
+        failures = [
+            _happening(
+                each.created_at, _FAILURE.sign, _FAILURE.tone,
+                f"{each.failure_type} {each.attempt}", each.reason, each.actor,
+            )
+            for each in record.failures
+        ]  # fmt: skip
+        sections.append([SheetRow("Failures"), *failures])
+    activity = [
+        _happening(
+            each.created_at, "·", "dim", each.activity_type.replace("_", " "), each.description,
+            each.actor,
+        )
+        for each in (record.activity if record is not None else ())
+    ]  # fmt: skip
     return TaskView(
-        key=task.task_id,
-        title=task.title,
-        sign=mark,
-        tone=tone,
-        status=TITLES.get(task.status, task.status).lower(),
-        facts=_facts(work, task, stored, record.estimate if record is not None else ""),
-        description=task.description,
-        criteria=task.criteria,
-        blocker=task.blocker,
-        links=_links(work, task),
-        wip=wip_view(task, wip) if wip or task.wip_at else None,
-        handoff=_handoff(task, record),
-        failures=tuple(
-            ActivityView(
-                when(each.created_at),
-                _FAILURE.sign,
-                _FAILURE.tone,
-                f"{each.failure_type} {each.attempt}",
-                each.reason,
-                each.actor,
-            )
-            for each in (record.failures if record is not None else ())
-        ),
-        activity=tuple(
-            ActivityView(
-                when(each.created_at),
-                "·",
-                "dim",
-                each.activity_type.replace("_", " "),
-                each.description,
-                each.actor,
-            )
-            for each in (record.activity if record is not None else ())
-        ),
+        _head(task, _facts(work, task, stored, record.estimate if record is not None else "")),
+        task.description,
+        task.criteria,
+        tuple(join_sections(sections)),
+        (SheetRow("Activity"), *activity) if activity else (),
     )
+
+
+def _head(task: TaskState, facts: Iterable[tuple[str, str]]) -> Content:
+    mark, look = sign(task)
+    style = style_of(look)
+    rows = [line((mark or "·", style), " ", (task.task_id, STRONG), "  ", (task.title, STRONG))]
+    parts: list[Part] = [(TITLES.get(task.status, task.status).lower(), style)]
+    for name, value in facts:
+        parts += ["   ", (f"{name} " if name else "", DIM), value]
+    rows.append(line(*parts))
+    if task.blocker:
+        rows.append(Content.assemble(line(("■ ", BAD)), block(task.blocker, BAD)))
+    return Content("\n").join(rows)
+
+
+def _happening(at: str, mark: str, look: str, kind: str, text: str, by: str) -> SheetRow:
+    style = style_of(look)
+    who: list[Part] = [(f"  {by}", DIM)] if by else []
+    return SheetRow(when(at), line((mark, style), " ", (kind, style or DIM), "  ", text, *who))
 
 
 def _facts(
@@ -119,101 +123,25 @@ def _facts(
     return tuple((name, value.strip()) for name, value in facts if value.strip())
 
 
-def _links(work: Work, task: TaskState) -> tuple[LinkView, ...]:
-    links = []
-    for other, how in task.needs.items():
-        links.append(_link(work, other, _RELATIONS.get(how, how)))
+def _links(work: Work, task: TaskState) -> list[SheetRow]:
+    rows = [_link(work, other, _RELATIONS.get(how, how)) for other, how in task.needs.items()]
     for other in work.dependents(task.task_id):
         needed = work.tasks[other].needs.get(task.task_id) if other in work.tasks else None
         if needed is not None:
             relation = "relates to" if needed == "relates_to" else "unblocks"
-            links.append(_link(work, other, relation))
-    return tuple(links)
+            rows.append(_link(work, other, relation))
+    return rows
 
 
-def _link(work: Work, task_id: str, relation: str) -> LinkView:
+def _link(work: Work, task_id: str, relation: str) -> SheetRow:
     task = work.tasks.get(task_id)
-    if task is None:
-        return LinkView(task_id, relation, "·", "dim", "")
-    mark, tone = sign(task)
-    return LinkView(task_id, relation, mark, tone, task.title)
+    mark, look = sign(task) if task is not None else ("·", "dim")
+    title = task.title if task is not None else ""
+    return SheetRow(relation, line((mark, style_of(look)), " ", (task_id, STRONG), "  ", title))
 
 
-def wip_view(task: TaskState, wip: Mapping[str, Any] | None) -> WipView:
-    """Return the task's stored work in progress; with None the last that the journal contains."""
-    if wip is None:
-        return WipView(
-            task.task_id,
-            task.title,
-            when(task.wip_at),
-            phase=task.phase,
-            next_step=task.next_step,
-            tests=task.tests,
-            uncommitted=task.uncommitted or None,
-            empty=not task.wip_at,
-        )
-    stored = read_part(WorkInProgress, wip)
-    uncommitted = stored.uncommitted_changes
-    return WipView(
-        task.task_id,
-        task.title,
-        when(task.wip_at),
-        phase=stored.phase or "",
-        next_step=stored.next_step or "",
-        context=stored.context,
-        tests=tests_of(stored.test_results) if stored.test_results else None,
-        last_commit=stored.last_commit,
-        uncommitted=uncommitted if isinstance(uncommitted, bool) else None,
-        files=stored.files_modified,
-        decisions=tuple((each.decision, each.reason) for each in stored.decisions),
-        errors=tuple(ErrorView(each.type, each.file, each.message) for each in stored.errors),
-    )
-
-
-def _handoff(task: TaskState, record: TaskRecord | None) -> HandoffView | None:
-    if task.handoff is None and (record is None or record.handoff is None):
-        return None
-    return handoff_view(task, record.handoff if record is not None else None)
-
-
-def handoff_view(task: TaskState, handoff: Handoff | None, *, details: bool = False) -> HandoffView:
-    """What the task handed over; ``details`` shows all of it where it is still stored."""
-    folded = task.handoff
-    if handoff is None:
-        if folded is None:
-            return HandoffView(task.task_id, task.title, empty=True)
-        state = {"compacted": "its details are gone", "archived": "archived with its epic"}
-        return HandoffView(
-            task.task_id,
-            task.title,
-            folded.status,
-            _FATES.get(folded.status, "plain"),
-            folded.summary,
-            folded.files,
-            state.get(folded.state, ""),
-        )
-    if handoff.archived_at:
-        state_words = f"archived with its epic {when(handoff.archived_at)}"
-    elif handoff.compacted_at:
-        state_words = f"its details went with its story {when(handoff.compacted_at)}"
-    else:
-        state_words = when(handoff.created_at)
-    has_details = handoff.full_details is not None
-    return HandoffView(
-        task.task_id,
-        task.title,
-        handoff.status,
-        _FATES.get(handoff.status, "plain"),
-        handoff.summary,
-        handoff.files_changed,
-        state_words,
-        has_details,
-        handoff.full_details if details and has_details else None,
-    )
-
-
-def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
-    """A row of the queue, its place in words; the journal's ``task`` knows what blocks it."""
+def queued_view(row: Queued, blocker: str = "") -> QueuedView:
+    """A row of the queue, its place in words; ``blocker`` is what blocks the task."""
     mark, tone, state = _queued(row)
     inherited = "" if row.queue_priority == row.priority else " of a task behind it"
     reasons = [f"priority {row.queue_priority}{inherited}"]
@@ -223,19 +151,19 @@ def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
         reasons.append("nothing behind it")
     if row.blocked_by:
         reasons.insert(0, f"waits for {', '.join(row.blocked_by)}")
-    elif row.status == "blocked" and task is not None and task.blocker:
-        reasons.insert(0, task.blocker)
+    elif row.status == "blocked" and blocker:
+        reasons.insert(0, blocker)
     if row.claims:
         more = " …" if len(row.claims) > _CLAIMS else ""
         reasons.append(f"touches {', '.join(row.claims[:_CLAIMS])}{more}")
     return QueuedView(row.task_id, row.title, mark, tone, state, " · ".join(reasons))
 
 
-def queued_detail(row: Queued, place: int, tasks: Mapping[str, TaskState]) -> list[DetailRow]:
+def queued_detail(
+    row: Queued, blocker: str, place: int, tasks: Mapping[str, TaskState]
+) -> list[DetailRow]:
     """Say in full why a task is at its ``place`` (from 1) of the queue; ``tasks`` are the backlog's."""
     mark, tone, state = _queued(row)
-    task = tasks.get(row.task_id)
-    blocker = task.blocker if task is not None and row.status == "blocked" else ""
     inherited = row.queue_priority != row.priority
     group = "next to the tasks in progress" if row.batch_group == 1 else f"batch {row.batch_group}"
     facts = fields(
@@ -247,7 +175,7 @@ def queued_detail(row: Queued, place: int, tasks: Mapping[str, TaskState]) -> li
                 f"to {row.queue_priority}: a task that waits for it has that" if inherited else "",
             ),
             ("Can start", group if row.ready and row.batch_group else ""),
-            ("Blocked", blocker),
+            ("Blocked", blocker if row.status == "blocked" else ""),
             (
                 "Behind it",
                 f"{pluralize(row.unblocks, 'task')} {'wait' if row.unblocks > 1 else 'waits'} for it"
@@ -277,8 +205,3 @@ def _queued(row: Queued) -> tuple[str, Tone, str]:
     if row.batch_group == 1:
         return look.sign, "good", "can start now"
     return look.sign, look.tone, f"batch {row.batch_group}" if row.batch_group else "later"
-
-
-def when(at: str) -> str:
-    """A stored moment as it is read: day and minute."""
-    return at[5:16].replace("T", " ")

@@ -28,13 +28,8 @@ SETTLED = ("done", "archived")
 PREFIXES = ("task.", "story.", "epic.", "wip.", "handoff.", "queue.")
 """What begins rows of the backlog."""
 DEFAULT_PRIORITY = "P2"
-SMALL = 300
-"""Tasks up to which the backlog is read at once, before the first picture."""
 
 _STATUSES = (*COLUMNS, "archived")
-_AT_WORK = ("in_progress", "review", "blocked")
-_LINES = 40
-_DONE_LINES = 3
 _PARENTS = 1_000
 _DIGITS = 9
 
@@ -71,7 +66,6 @@ class TaskState(Struct):
     phase: str = ""
     next_step: str = ""
     tests: ResultsView | None = None
-    uncommitted: bool = False
     wip_at: str = ""
     ready: bool = False
     """Whether it waits for no other task."""
@@ -81,13 +75,6 @@ class TaskState(Struct):
     """The card that was drawn last, and the state of names it was drawn with."""
     sought: tuple[int, str] | None = None
     """The words by which it is found, likewise."""
-
-
-class Preview(msgspec.Struct, frozen=True):
-    """How many tasks are in each status and how many are ready, while not all tasks are there."""
-
-    counts: Mapping[str, int]
-    ready: int
 
 
 class WorkChanges(Struct, frozen=True):
@@ -105,8 +92,6 @@ class Work:
     def __init__(self) -> None:
         self.revision = 0
         self.names = 0
-        self.preview: Preview | None = None
-        """Set while only the tasks that the work pane shows are there."""
         self.epics: dict[str, Epic] = {}
         self.stories: dict[str, Story] = {}
         self.tasks: dict[str, TaskState] = {}
@@ -154,17 +139,6 @@ class Work:
 
     # Queries
 
-    def total(self, status: str) -> int:
-        """How many tasks are in a status."""
-        if self.preview is not None:
-            return self.preview.counts.get(status, 0)
-        return len(self.standing(status))
-
-    @property
-    def total_ready(self) -> int:
-        """How many tasks wait for no other task."""
-        return self.preview.ready if self.preview is not None else len(self.ready)
-
     def standing(self, status: str) -> dict[str, TaskState]:
         """The tasks of a status, those that came to it last at the end."""
         return self._standing[status]
@@ -199,33 +173,6 @@ class Work:
 # Reading
 
 
-def read_preview(
-    connection: sqlite3.Connection, task_ids: Iterable[str], scopes: Iterable[str]
-) -> Work:
-    """Return the tasks of the work pane and those of ``task_ids``; the others are only counted.
-
-    ``scopes`` are epics and stories whose titles are shown. A small backlog is read whole.
-    """
-    counts = task_states.count_tasks(connection, _STATUSES)
-    if sum(counts.values()) <= SMALL:
-        return read_work(connection)
-    work = Work()
-    work.preview = Preview(counts, task_states.count_ready(connection))
-    tasks = task_states.select_named(connection, sorted(set(task_ids)))
-    for status in _AT_WORK:
-        tasks += task_states.select_by_status(connection, status, _LINES)
-    tasks += task_states.select_done_last(connection, _DONE_LINES)
-    work.take(
-        WorkChanges(
-            [_state(task) for task in {task.task_id: task for task in tasks}.values()],
-            [epic for scope in scopes for epic in EPICS.select_named(connection, scope)],
-            [story for scope in scopes for story in STORIES.select_named(connection, scope)],
-        )
-    )
-    _add_archived_handoffs(work, connection, 50)
-    return work
-
-
 def read_changes(
     connection: sqlite3.Connection,
     task_ids: Iterable[str],
@@ -240,16 +187,11 @@ def read_changes(
     )
 
 
-def read_work(connection: sqlite3.Connection) -> Work:
-    """Return the whole backlog."""
-    reader = WorkReader()
-    while reader.read_part(connection):
-        continue
-    return reader.work
-
-
 class WorkReader:
-    """Reads the whole backlog part by part into ``work``, which is complete after the last part."""
+    """Reads the whole backlog part by part into ``work``, which is complete after the last part.
+
+    A backlog of one part is there with the first picture; a larger one a moment later.
+    """
 
     def __init__(self) -> None:
         self.work = Work()
@@ -298,7 +240,6 @@ def _state(task: StoredTask) -> TaskState:
         state.phase = wip.phase if isinstance(wip.phase, str) else ""
         state.next_step = wip.next_step if isinstance(wip.next_step, str) else ""
         state.tests = tests_of(wip.test_results) if wip.test_results else None
-        state.uncommitted = wip.uncommitted_changes is True
         state.wip_at = task.wip_at
     if task.handoff is not None:
         status, summary, files, compacted = task.handoff
