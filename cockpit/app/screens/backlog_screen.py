@@ -93,6 +93,11 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
     @property
     def context(self) -> ActionContext:
         """The state on which the validity of actions depends, now."""
+        return self.task_context
+
+    @property
+    def task_context(self) -> ActionContext:
+        """The context of a place with a task under the cursor."""
         task = self.work.tasks.get(self.task_id)
         status = task.status if task is not None else ""
         return ActionContext(pane="tasks", task_status=status, on_board=self.IS_BOARD)

@@ -61,7 +61,7 @@ class QueueScreen(ListScreen[tuple[Queued, str]]):
 
     @property
     def context(self) -> ActionContext:
-        return BacklogScreen.context.__get__(self)
+        return self.task_context
 
     def takes(self, action: Action[Host]) -> bool:
         return BacklogScreen.takes(self, action)
