@@ -30,7 +30,6 @@ BENCHES = (
     "journal_latency",
     "http_stream",
     "durable",
-    "writers",
     "wave",
     "fan_out",
     "compile",

@@ -21,7 +21,6 @@ from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.db import database
-from cockpit.store.db.connection import WritingConnection
 
 WAVES = 60
 FEW = 20
@@ -111,7 +110,7 @@ def _counted() -> Iterator[dict[str, int]]:
     """Count the statements that this process gives to SQLite, each row of an ``executemany`` as one."""
     counts = {"statements": 0}
 
-    class Counting(WritingConnection):
+    class Counting(sqlite3.Connection):
         def execute(self, *values: Any) -> sqlite3.Cursor:
             counts["statements"] += 1
             return super().execute(*values)

@@ -20,7 +20,6 @@ from cockpit.api.callers import BEARER, At, open_counter
 from cockpit.api.operation_document import SCOPE, build_document
 from cockpit.api.problem_documents import REFUSED, STATUS, STATUS_CODES, of_error, problem
 from cockpit.api.routes import (
-    audit,
     chains,
     events,
     journal,
@@ -49,12 +48,10 @@ ROUTERS = (
     proposals.router,
     sessions.router,
     tasks.router,
-    tasks.tools,
     chains.router,
     events.router,
     journal.router,
     tokens.router,
-    audit.router,
     webhooks.router,
     monitoring.router,
 )

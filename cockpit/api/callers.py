@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
@@ -16,12 +16,12 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from cockpit.access.capability_tokens import TokenRefused, holder
 from cockpit.access.http.guarded_protocol import PEER
+from cockpit.access.http.socket_peer import explain_peer_absence
 from cockpit.access.principals import Caller
-from cockpit.access.socket_peer import explain_peer_absence
 from cockpit.access.token_scopes import PROPOSALS_DECIDE, NotAllowed
 from cockpit.access.user_presence import explain_absence_of
 from cockpit.api.served_project import ServedProject
-from cockpit.core.canonical_json import digest
+from cockpit.core.canonical_json import digest, text_digest
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
@@ -130,6 +130,39 @@ class Counter:
         if answer.failure is not None:
             raise answer.failure
         return answer
+
+    async def begin_once(
+        self,
+        turn: asyncio.Lock,
+        begin: Callable[[str, Caller], Awaitable[str]],
+        show: Callable[[sqlite3.Connection, str], Mapping[str, Any]],
+        scope: str,
+        activity: str,
+        *,
+        status: int = 201,
+    ) -> Answer:
+        """Begin something that no transaction holds, such as a process; a repeat gets the first answer.
+
+        ``begin`` is called with a text that is the same for a repeat whose first answer was never kept,
+        because the server died between the two; it returns the id of what began, or began before. ``turn``:
+        one begins at a time. Raises as :meth:`write_once` does.
+        """
+        key, requested = self.key, await self.request_digest()
+
+        def find(tx: Tx, caller: Caller) -> tuple[Caller, str, KeptAnswer | None]:
+            caller.require(scope, activity)
+            kept = idempotent_answers.find_in(tx, caller.namespace, key) if key else None
+            own = text_digest(f"{caller.namespace} {key} {requested}")[:16]
+            return caller, own if key else tx.ids.new("r"), kept
+
+        async with turn:
+            caller, request, kept = await self.write(find)
+            if kept is not None:
+                return repeat(kept, requested)
+            identity = await begin(request, caller)
+        return await self.write_once(
+            scope, activity, lambda tx, caller: Answer(status, show(tx.connection, identity))
+        )
 
     async def request_digest(self) -> str:
         """Return the digest of the request: method, address and body."""

@@ -9,8 +9,6 @@ from cockpit.api.application import DOCUMENT, ROUTERS, new_application
 from cockpit.api.operation_document import SCOPE, build_document, operations
 from cockpit.api.problem_documents import STATUS_CODES
 
-_ANY = "any"
-
 
 def routes_markdown() -> str:
     """Return every route with its scope, parameters and statuses, by topic, and the codes of errors."""
@@ -26,8 +24,8 @@ def routes_markdown() -> str:
             [
                 f"### {topic[0].upper()}{topic[1:]}",
                 "",
-                "| route | scope | does | takes | statuses |",
-                "| --- | --- | --- | --- | --- |",
+                "| route | scope | does | takes |",
+                "| --- | --- | --- | --- |",
                 *rows,
             ]
         )
@@ -40,8 +38,8 @@ def routes_markdown() -> str:
     return "\n\n".join(
         [
             "## Routes",
-            "Every route also answers 400, 401, 403, 421, 500 and 503, and one that writes 408, 413 and 415."
-            f" `GET {DOCUMENT}` has the whole OpenAPI document, for {_ANY} token.",
+            f"`GET {DOCUMENT}` has the whole OpenAPI document, for any token. What is refused has the status"
+            " of its code.",
             *sections,
             "## Codes",
             f"| status | codes |\n| --- | --- |\n{codes}",
@@ -56,7 +54,6 @@ def _row(path: str, method: str, operation: dict[str, Any]) -> str:
         scope,
         operation["summary"],
         ", ".join(_takes(operation)) or "–",
-        ", ".join(_statuses(operation)),
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
@@ -72,8 +69,3 @@ def _takes(operation: dict[str, Any]) -> Iterator[str]:
     required = schema.get("required", ())
     for name in schema.get("properties", {}):
         yield f"`{name}`" if name in required else f"`{name}`?"
-
-
-def _statuses(operation: dict[str, Any]) -> Iterator[str]:
-    always = {"400", "401", "403", "408", "413", "415", "421", "500", "503"}
-    yield from (status for status in sorted(operation["responses"]) if status not in always)

@@ -1,57 +1,68 @@
-"""What an operation says of itself in the OpenAPI document: its scope, its body, and every status.
+"""What an operation says of itself in the OpenAPI document: its scope, its body, its answers.
 
 See ``docs/reference/http.md``, errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from http import HTTPStatus
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from fastapi import APIRouter
+from starlette.responses import JSONResponse, Response
 
 from cockpit.api.callers import KEY_HEADER, LONGEST_KEY
 from cockpit.api.problem_documents import MEDIA_TYPE
 from cockpit.api.schemas import PROBLEM
 from cockpit.core.read_record import record_schema
 
+E = TypeVar("E", bound=Callable[..., Any])
+
 SCOPE = "x-scope"
 """The member of an operation that names the scope of its token."""
 
-_GUARDED = (400, 401, 403, 421, 500, 503)
-_WITH_BODY = (408, 413, 415)
+_OBJECT = {"type": "object"}
+_REFUSED = {
+    "description": "A problem document; its code says what is wrong.",
+    "content": {MEDIA_TYPE: {"schema": PROBLEM}},
+}
 _OF_FASTAPI = "HTTPValidationError"
 
 
-def declared(
+def operation(
+    router: APIRouter,
+    method: str,
+    path: str,
+    summary: str,
     scope: str,
-    *refused: int,
+    *,
+    status: int = 200,
+    returns: Mapping[str, Any] = _OBJECT,
+    media_type: str = "application/json",
     body: type[Any] | Mapping[str, Any] | None = None,
     required: bool = True,
-    writes: bool = False,
     once: bool = False,
     has_tag: bool = False,
     takes_match: bool = False,
-    answers: Mapping[int | str, Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
-    """Return the keywords of a route's decorator.
+    parameters: Sequence[Mapping[str, Any]] = (),
+) -> Callable[[E], E]:
+    """Return the decorator that adds a function to ``router`` as the operation at an address.
 
-    ``refused`` are statuses of its own beside those of every route. ``body`` is the record or schema of its
-    body; ``once``: it takes an idempotency key; ``has_tag``: it answers with a version;
-    ``takes_match``: it takes ``If-Match``; ``answers`` are further successful answers.
+    ``scope``: empty for a route without a token. ``returns`` is the schema of its answer, ``body`` the record
+    or schema of its body; ``once``: it takes an idempotency key; ``has_tag``: it answers with a version;
+    ``takes_match``: it takes ``If-Match``.
     """
-    writes = writes or body is not None or once
-    statuses = {*_GUARDED, *refused, *(_WITH_BODY if writes else ()), *((422,) if once else ())}
-    parameters = []
-    responses: dict[int | str, Any] = dict(declared_problems(*sorted(statuses)))
+    taken = [*parameters]
+    answer: dict[str, Any] = {"content": {media_type: {"schema": dict(returns)}}}
+    responses: dict[int | str, Any] = {status: answer, "4XX": _REFUSED, "5XX": _REFUSED}
     if has_tag:
-        parameters.append(_header("If-None-Match", "Answer 304 where it still is this version."))
+        taken.append(_header("If-None-Match", "Answer 304 where it still is this version."))
         responses[304] = {"description": "It still is the version that If-None-Match names."}
-        responses[200] = {"headers": {"ETag": _text("Its version.")}}
+        answer["headers"] = {"ETag": {"description": "Its version.", "schema": {"type": "string"}}}
     if takes_match:
-        parameters.append(_header("If-Match", "Change it only where it still is this version."))
-        responses[412] = _problem(412)
+        taken.append(_header("If-Match", "Change it only where it still is this version."))
     if once:
-        parameters.append(
+        taken.append(
             _header(
                 KEY_HEADER,
                 "A repeat with the same key and body gets the first answer for a day; with another body it"
@@ -59,22 +70,25 @@ def declared(
                 LONGEST_KEY,
             )
         )
-    responses |= answers or {}
     extra: dict[str, Any] = {SCOPE: scope} if scope else {}
-    if parameters:
-        extra["parameters"] = parameters
+    if taken:
+        extra["parameters"] = taken
     if body is not None:
         schema = record_schema(body, closed=True) if isinstance(body, type) else dict(body)
         extra["requestBody"] = {
             "required": required,
             "content": {"application/json": {"schema": schema}},
         }
-    return {"responses": responses, "openapi_extra": extra}
-
-
-def declared_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the answers of these statuses: problem documents."""
-    return {status: _problem(status) for status in statuses}
+    return router.api_route(
+        path,
+        methods=[method],
+        summary=summary,
+        status_code=status,
+        response_model=None,
+        response_class=Response if media_type != "application/json" else JSONResponse,
+        responses=responses,
+        openapi_extra=extra,
+    )
 
 
 def build_document(build: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -97,13 +111,6 @@ def operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str
             yield path, method, operation
 
 
-def _problem(status: int) -> dict[str, Any]:
-    return {
-        "description": f"{HTTPStatus(status).phrase}: a problem document; its code says what is wrong.",
-        "content": {MEDIA_TYPE: {"schema": PROBLEM}},
-    }
-
-
 def _header(name: str, description: str, longest: int = 1_000) -> dict[str, Any]:
     return {
         "name": name,
@@ -112,7 +119,3 @@ def _header(name: str, description: str, longest: int = 1_000) -> dict[str, Any]
         "description": description,
         "schema": {"type": "string", "maxLength": longest},
     }
-
-
-def _text(description: str) -> dict[str, Any]:
-    return {"description": description, "schema": {"type": "string"}}

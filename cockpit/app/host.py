@@ -20,10 +20,10 @@ from widgets.text.clean import clean
 
 # Everything else is imported after the first frame, or where it is used.
 if TYPE_CHECKING:
+    from cockpit.access.notices import Notifier
     from cockpit.app.actions.action import Action
     from cockpit.app.actions.context import ActionContext, Pane
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.journal_feed import JournalFeed
     from cockpit.app.key_policy import KeyPolicy
     from cockpit.app.projection.chain_trees import Trees

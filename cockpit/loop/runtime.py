@@ -111,7 +111,9 @@ async def runtime_over(
     """Open a runtime on an open store, which stays open."""
     files = TaskTypeFiles(place, settings.user_dir)
     repo = await find_repository(place)
-    ground = await open_workspace(place.root, repo=repo, choices=settings.sandbox)
+    ground = await open_workspace(
+        place.root, repo=repo, environment=settings.environment or None, choices=settings.sandbox
+    )
     tools = open_added_tools(store, place, settings, ground)
     async with recorded(store, settings), tools as added:
         engine = Engine(

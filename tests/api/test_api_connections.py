@@ -181,15 +181,16 @@ async def test_the_users_own_token_decides_nothing_from_an_agents_shell(tmp_path
     listener, address = listening("127.0.0.1", 0)
     with Store.open(tmp_path / "cockpit.db") as store:
         shown = store.write_now(lambda tx: ask(tx, "p-one")).shown_digest
-        carried, root = json.dumps({"shown_digest": shown}), issue(store, "main", *SCOPES)
+        root = issue(store, "main", *SCOPES)
         ways = (
             ("approve", []),
             ("reject", ["env", "-u", "CLAUDECODE"]),
             ("approve", ["setsid", "-w"]),
         )
         async with serving(store, listener, address):
+            where = f"{address.url}/api/proposals/p-one/decide"
             for verdict, words in ways:
-                where = f"{address.url}/api/proposals/p-one/{verdict}"
+                carried = json.dumps({"decision": verdict, "shown_digest": shown})
                 sends = (sys.executable, "-S", "-c", _SEND, where, carried, root["Authorization"])
                 process = await asyncio.create_subprocess_exec(
                     *words, *sends, env={**os.environ, "CLAUDECODE": "1"}, stdout=subprocess.PIPE

@@ -67,11 +67,12 @@ async def run_confined(
     max_bytes: int = MAX_BYTES,
     stdin: bytes | None = None,
     extra: Extra | None = None,
+    network: bool = False,
     on_output: Callable[[bytes], object] | None = None,
 ) -> ConfinedRun:
     """Run ``argv`` in ``root``, in the sandbox where there is one. Raises what ``run_program`` raises."""
     watched = Watch(sandbox.choices.limits, root, whole=sandbox.works)
-    with sandbox.launch(argv, root, environment, extra=extra) as launch:
+    with sandbox.launch(argv, root, environment, network=network, extra=extra) as launch:
         try:
             finished = await run_program(
                 launch.argv,

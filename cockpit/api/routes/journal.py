@@ -13,7 +13,7 @@ from cockpit.access.capability_tokens import TokenRefused
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import AUDIT_READ, NotAllowed
 from cockpit.api.callers import At, Counter
-from cockpit.api.operation_document import declared
+from cockpit.api.operation_document import operation
 from cockpit.api.schemas import BodyMalformed
 from cockpit.api.server_sent_events import (
     MEDIA_TYPE,
@@ -56,20 +56,14 @@ Action = Annotated[str, Query(max_length=100, description="Only rows of this eve
 Follow = Annotated[bool, Query(description="False ends the stream at the journal's end.")]
 
 
-@router.get(
+@operation(
+    router,
+    "GET",
     "/journal",
-    summary="Follow the journal",
-    response_class=Response,
-    **declared(
-        AUDIT_READ,
-        409,
-        answers={
-            200: {
-                "description": "Rows as server-sent events; the id of each is its seq.",
-                "content": {MEDIA_TYPE: {"schema": _EVENT}},
-            }
-        },
-    ),
+    "Follow the journal",
+    AUDIT_READ,
+    returns=_EVENT,
+    media_type=MEDIA_TYPE,
 )
 async def follow_journal(
     at: At,

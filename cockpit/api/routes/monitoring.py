@@ -7,14 +7,13 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 
 from cockpit import __version__
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import READ
 from cockpit.api.callers import At
-from cockpit.api.operation_document import declared, declared_problems
-from cockpit.api.schemas import Health
+from cockpit.api.operation_document import operation
 
 if TYPE_CHECKING:
     from cockpit.loop.views.metrics import Metrics
@@ -44,21 +43,30 @@ class Numbers:
             return await at.read(look)
 
 
-@router.get(
+@operation(
+    router,
+    "GET",
     "/health",
-    summary="Ask whether the server is there",
-    responses=declared_problems(400, 403, 421, 500),
+    "Ask whether the server is there",
+    "",
+    returns={
+        "type": "object",
+        "properties": {"status": {"type": "string"}, "version": {"type": "string"}},
+    },
 )
-async def health() -> Health:
+async def health() -> JSONResponse:
     """Says nothing of the project."""
-    return Health("ok", __version__)
+    return JSONResponse({"status": "ok", "version": __version__})
 
 
-@router.get(
+@operation(
+    router,
+    "GET",
     "/metrics",
-    summary="Read the metrics",
-    response_class=PlainTextResponse,
-    **declared(READ),
+    "Read the metrics",
+    READ,
+    returns={"type": "string"},
+    media_type="text/plain",
 )
 async def metrics(at: At, request: Request) -> PlainTextResponse:
     """Return the metrics in Prometheus' text format."""

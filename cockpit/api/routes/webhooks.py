@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from cockpit.api.answers import answered
 from cockpit.api.callers import Answer, repeat
-from cockpit.api.operation_document import declared_problems
+from cockpit.api.operation_document import operation
 from cockpit.api.problem_documents import problem
 from cockpit.api.served_project import ServedProject
 from cockpit.backlog.github_webhooks import (
@@ -43,16 +43,7 @@ class SignatureRefused(CockpitError):
     code = "signature_refused"
 
 
-@router.post(
-    "/github",
-    summary="Take an event of GitHub, which may open a task",
-    responses={
-        200: {
-            "description": "The event was read: `task_id` of its task, or null and the `reason`."
-        },
-        **declared_problems(400, 403, 404, 408, 409, 413, 415, 421, 422, 500, 503),
-    },
-)
+@operation(router, "POST", "/github", "Take an event of GitHub, which may open a task", "")
 async def take_github_event(request: Request) -> Response:
     """Open a task if one of the user's rules fits the event. A repeat of a delivery gets the first answer."""
     project: ServedProject = request.app.state.project

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import msgspec
 
-from cockpit.app.all_projects.request_notices import Request
+from cockpit.access.notices import Notice, proposal_notice
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.proposal_queue import as_pending
 from cockpit.app.projection.proposal_queue import proposal as draw_proposal
@@ -120,10 +120,11 @@ class OneQueue:
         )
 
 
-def describe_request(waiting: Waiting) -> Request:
+def describe_request(waiting: Waiting) -> Notice:
     """Return what a notification says of a proposal."""
     stored, body = waiting.proposal, waiting.proposal.body
-    return Request(
+    return proposal_notice(
+        waiting.key,
         project=waiting.state.project.name,
         branch=_branch(waiting, str(body.get("branch", ""))),
         proposal_id=stored.proposal_id,

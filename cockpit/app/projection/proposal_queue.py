@@ -98,11 +98,7 @@ def _pending(connection: sqlite3.Connection, stored: Proposal) -> Pending:
     pending = as_pending(stored)
     rule_id = pending.body.card.rule_id
     rule = trust_rules.find(connection, rule_id) if rule_id else None
-    in_force = (
-        rule is not None
-        and rule.status == "active"
-        and trust_rules.is_as_accepted(connection, rule)
-    )
+    in_force = rule is not None and rule.status == "active"
     return replace(pending, card_rule=rule_id) if in_force else pending
 
 

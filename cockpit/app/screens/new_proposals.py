@@ -28,7 +28,6 @@ class NewProposals:
         waiting = f" · {len(pending)} waiting" if pending else ""
         front, note = screen.queue.front, ""
         if new and rings:
-            host.bell()
             title = next((row.title for row in screen.queue.waiting if row.proposal_id in new), "")
             if front is not None and front.proposal_id in new:
                 title = front.title

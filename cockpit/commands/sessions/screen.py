@@ -27,8 +27,8 @@ from cockpit.commands.terminal import is_terminal, say
 
 # The screen shows its first frame before anything else is imported.
 if TYPE_CHECKING:
+    from cockpit.access.notices import Notifier
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.runtime import Runtime
@@ -171,7 +171,7 @@ def make_notifier(settings: Settings) -> Notifier | None:
     channels = settings.notify
     if not (channels.desktop or channels.webhook or channels.ntfy):
         return None
-    from cockpit.app.all_projects.request_notices import Notifier
+    from cockpit.access.notices import Notifier
 
     return Notifier(channels)
 

@@ -270,9 +270,7 @@ def _read_rules(connection: sqlite3.Connection, pending: list[Proposal]) -> set[
         if not isinstance(rule_id, str) or not rule_id:
             continue
         rule = trust_rules.find(connection, rule_id)
-        if rule is None or rule.status != "active":
-            continue
-        if trust_rules.is_as_accepted(connection, rule):
+        if rule is not None and rule.status == "active":
             in_force.add(rule_id)
     return in_force
 

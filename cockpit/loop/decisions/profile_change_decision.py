@@ -280,20 +280,9 @@ def _approve(
 def _require_as_proposed(tx: Tx, row: ChangeProposal, proposal: Proposal) -> None:
     """Raise :class:`Altered` unless the change is the one that was shown, and was decided through cockpit."""
     if proposal.status != "pending":
-        proposal = proposals.load_approved(tx, row.proposal_id)
+        proposal = proposals.load_approved(tx.connection, row.proposal_id)
     shown = canonical_json(proposal.body.get("payload"))
-    recorded = profile_changes.find_proposed(tx.connection, row.proposal_id)
-    stored = (row.requested_by, row.profile_id, row.base_version, row.effective_waves)
-    if canonical_json(parse_change(row.payload, imported=True).body()) != shown or (
-        recorded is not None
-        and stored
-        != (
-            recorded.requested_by,
-            recorded.profile_id,
-            recorded.base_version,
-            recorded.effective_waves,
-        )
-    ):
+    if canonical_json(parse_change(row.payload, imported=True).body()) != shown:
         raise Altered(
             f"The profile change {row.proposal_id} was changed in the store after it was proposed. Nothing"
             " was applied; reject it, and propose it again."

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSE
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask, mask_value
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -31,9 +30,9 @@ from cockpit.orient.profile_changes.apply_change import (
     widened_fetches,
 )
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
-from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
+from cockpit.orient.profile_changes.change_record import MAX_TEXT, ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.guard import Refusal
-from cockpit.orient.profile_changes.parse_change import MAX_TEXT, parse_change, read_object
+from cockpit.orient.profile_changes.parse_change import parse_change, read_object
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
@@ -42,12 +41,6 @@ from cockpit.store.sessions import proposals
 
 NO_SESSION = Origin()
 """The origin of a change that was proposed outside any session."""
-
-
-class KeyReused(CockpitError):
-    """An idempotency key names another request already; nothing was proposed."""
-
-    code = "key_reused"
 
 
 def propose_profile_change(
@@ -60,7 +53,6 @@ def propose_profile_change(
     proposal_id: str,
     origin: Origin = NO_SESSION,
     deadline_s: float | None = None,
-    request_digest: str = "",
     weights_by: str = "",
 ) -> DecisionOutcome:
     """Propose a change of the current version of ``profile_id``.
@@ -70,19 +62,13 @@ def propose_profile_change(
     returns its status. ``deadline_s`` is in seconds; None means that the proposal never expires.
 
     ``weights_by`` is the policy that approves it if it touches nothing but weights; '' leaves that to the
-    settings. ``request_digest`` is that of a keyed request; a ``proposal_id`` that another request made is
-    refused.
+    settings.
 
-    Raises ``NotAllowed`` for a caller who may not propose, and :class:`KeyReused`.
+    Raises ``NotAllowed`` for a caller who may not propose.
     """
     caller.require(PROPOSE, "propose a profile change")
     existing = profile_changes.find(tx.connection, proposal_id)
     if existing is not None:
-        if request_digest and existing.request_digest not in ("", request_digest):
-            raise KeyReused(
-                f"This idempotency key proposed {proposal_id} with another body. Nothing was proposed;"
-                " repeat the same body, or send a new key."
-            )
         return DecisionOutcome(
             proposal_id, existing.status, existing.applied_version, stored_refusals(existing)
         )
@@ -93,10 +79,9 @@ def propose_profile_change(
         proposal_id=proposal_id,
         requested_by=caller.namespace,
         profile_id=profile_id,
-        base_version=base.version if change is None else change.base_version,
+        base_version=base.version if change is None else change.base_profile_version,
         effective_waves=0 if change is None else change.effective_waves,
         payload=canonical_json(_unread_body(payload)) if change is None else change.text,
-        request_digest=request_digest,
     )
     # What the guard refuses was proposed too: the log has the payload, and the counts add up.
     journal_profile_change(

@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.loop.decisions.approval_policy import approving_policy
-from cockpit.loop.decisions.decide_proposal import require_policy_as_given
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.find_covering_rules import Coverage, count_uses, find_item_uses
 from cockpit.loop.trust.learn_decision import record_passes
@@ -49,7 +48,6 @@ def pass_covered_items(
     """Request the items that rules cover, already approved; returns what is left of ``body``.
 
     Nothing is split where rules cover all of the request or none of it: then it is decided as a whole.
-    Raises ``Altered`` where the session was never given a policy that uses rules.
     """
     if approving_policy(session.policy, "context"):
         return SplitRequest(body)
@@ -60,7 +58,6 @@ def pass_covered_items(
     left = [item for item in body["items"] if item["item"] not in passed]
     if not uses or all(item["refused"] for item in left):
         return SplitRequest(body)
-    require_policy_as_given(tx, session.session_id, session.policy)
     coverage = Coverage(uses)
     context_requests.create(
         tx,

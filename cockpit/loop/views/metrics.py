@@ -136,7 +136,7 @@ class Metrics:
         if pruned is not None and self.counts.seq < pruned.seq:
             self.counts = decode_json(pruned.metrics_json, Counts)
             self.counts.seq = pruned.seq
-        stored = checkpoints.find(connection, "metrics")
+        stored = checkpoints.find(connection)
         if stored is not None:
             counts = decode_json(stored.body_json, Counts)
             if self.counts.seq < counts.seq <= (counts.seq if until is None else until):
@@ -329,12 +329,12 @@ def store_counts(store: Store, metrics: Metrics) -> None:
     """
 
     def write(tx: Tx) -> None:
-        before = checkpoints.find(tx.connection, "metrics")
+        before = checkpoints.find(tx.connection)
         if metrics.counts.seq < (before.seq if before else 0) + CHECKPOINT_EVERY:
             return
         seq, digest = checkpoints.last_sealed(tx.connection, metrics.counts.seq)
         body = msgspec.json.encode(metrics.counts).decode()
-        checkpoints.store_checkpoint(tx, "metrics", seq, digest, body)
+        checkpoints.store_checkpoint(tx, seq, digest, body)
 
     try:
         store.write_now(write)

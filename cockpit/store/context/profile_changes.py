@@ -14,9 +14,6 @@ from msgspec import Struct
 
 from cockpit.core.errors import AlreadyDecided, NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.detail import decode_detail
-from cockpit.store.journal.details.profiles import ProfileProposed
-from cockpit.store.journal.event_types import Action
 
 ChangeStatus = Literal["pending", "approved", "rejected", "expired"]
 EndReason = Literal["reverted", "promoted", "rolled_back"]
@@ -157,16 +154,6 @@ def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
             f"There is no profile change {proposal_id}; `cockpit profile changes` lists them."
         )
     return proposal
-
-
-def find_proposed(connection: sqlite3.Connection, proposal_id: str) -> ProfileProposed | None:
-    """Return what the journal recorded when the change was proposed; None where that was pruned."""
-    row = connection.execute(
-        "SELECT detail_json FROM journal WHERE action=? AND json_extract(detail_json, '$.proposal_id')=?"
-        " ORDER BY seq LIMIT 1",
-        (str(Action.PROFILE_PROPOSED), proposal_id),
-    ).fetchone()
-    return None if row is None else decode_detail(ProfileProposed, row[0])
 
 
 def select_changes(

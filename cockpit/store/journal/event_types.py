@@ -189,6 +189,5 @@ class Action(StrEnum):
     STATE_MOVED = "store.moved"
     STORE_PRUNED = "store.pruned"
     STORE_RESTORED = "store.restored"
-    STORE_SEALED = "store.sealed"
     JOURNAL_PRUNED = "journal.pruned"
     JOURNAL_ANCHORED = "journal.anchored"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.core.clock import format_time
@@ -98,8 +98,13 @@ def ingest(
     payload: Mapping[str, Any],
     tier: int = 1,
     trace_id: str = "",
+    for_followers: bool = False,
 ) -> str:
-    """Store an event once per (source, source_event_id); returns its id, new or not."""
+    """Store an event once per (source, source_event_id); returns its id, new or not.
+
+    One ``for_followers`` is handled at once: its row of the journal carries the payload to the programs that
+    follow the journal, and nothing claims it.
+    """
     event_id = tx.ids.new("e")
     now = tx.now()
     added = tx.execute(
@@ -124,7 +129,15 @@ def ingest(
             (source, source_event_id),
         ).fetchone()
         return str(stored)
-    _journal(tx, EventIngested, event_id, event_type, trace_id)
+    if for_followers:
+        tx.execute("UPDATE events SET acked_at=? WHERE event_id=?", (now, event_id))
+    ingested = EventIngested(
+        event_id=event_id,
+        event_type=event_type,
+        source=source if for_followers else UNSET,
+        payload=dict(payload) if for_followers else UNSET,
+    )
+    tx.journal(ingested, trace_id=trace_id)
     return event_id
 
 
@@ -227,12 +240,6 @@ def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
     _return(tx, event_id, event_type, trace_id, attempts, error)
 
 
-def dead_letter(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
-    """Give an event up that can never be handled. Raises :class:`Stale` for a wrong or expired lease."""
-    event_type, trace_id, _, _ = _held(tx, event_id, lease_token)
-    _dead_letter(tx, event_id, event_type, trace_id, error)
-
-
 def ack_owned(tx: Tx, owner: str) -> None:
     """Mark every event that ``owner`` has leased as handled.
 
@@ -312,40 +319,6 @@ def select_recent(
         f"{_SELECT}{where} ORDER BY created_at DESC, event_id DESC LIMIT ?", (*values, limit)
     )
     return [StoredEvent(*row) for row in rows]
-
-
-def find_id(connection: sqlite3.Connection, source: str, source_event_id: str) -> str | None:
-    """Return the id of the event that a source calls ``source_event_id``, or None."""
-    row = connection.execute(
-        "SELECT event_id FROM events WHERE source=? AND source_event_id=?",
-        (source, source_event_id),
-    ).fetchone()
-    return None if row is None else str(row[0])
-
-
-class SourceCounts(Struct, frozen=True):
-    """The events of one source by state."""
-
-    source: str
-    counts: Mapping[EventState, int]
-    oldest: str | None
-    """When the oldest event that waits was created."""
-
-
-def count_by_source(connection: sqlite3.Connection, prefix: str) -> list[SourceCounts]:
-    """Count the events of each source whose name starts with ``prefix``, by state."""
-    rows = connection.execute(
-        f"SELECT source, {STATE}, count(*), min(created_at) FROM events"  # noqa: S608 - fixed columns
-        " WHERE source>=? AND source<? GROUP BY 1, 2 ORDER BY 1, 2",
-        (prefix, f"{prefix}\U0010ffff"),
-    )
-    counts: dict[str, dict[EventState, int]] = {}
-    oldest: dict[str, str] = {}
-    for source, state, number, since in rows:
-        counts.setdefault(source, dict.fromkeys(EVENT_STATES, 0))[state] = number
-        if state == "waiting":
-            oldest[source] = since
-    return [SourceCounts(source, states, oldest.get(source)) for source, states in counts.items()]
 
 
 def count_new(connection: sqlite3.Connection, source: str) -> int:

@@ -205,7 +205,6 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.STATE_MOVED: store.StateMoved,
     Action.STORE_PRUNED: store.StorePruned,
     Action.STORE_RESTORED: store.StoreRestored,
-    Action.STORE_SEALED: store.StoreSealed,
     Action.JOURNAL_PRUNED: store.JournalPruned,
     Action.JOURNAL_ANCHORED: store.JournalAnchored,
 }

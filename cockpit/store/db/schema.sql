@@ -16,7 +16,7 @@ CREATE TABLE journal (
   error_code      TEXT NOT NULL DEFAULT '',
   detail_json     TEXT NOT NULL DEFAULT '{}',
   digest          TEXT
-, seals TEXT NOT NULL DEFAULT '');
+);
 
 CREATE TABLE journal_head (
   one    INTEGER PRIMARY KEY CHECK(one = 1),

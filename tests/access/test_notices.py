@@ -1,4 +1,4 @@
-"""Requests announced outside the terminal: once each, masked, to the user's own addresses alone."""
+"""Notices: each channel once, masked, with nothing in them that acts, to the user's own addresses alone."""
 
 from __future__ import annotations
 
@@ -10,17 +10,37 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.app.all_projects.request_notices import Notifier, Request
-from cockpit.config.load_settings import ConfigInvalid, NotifySettings, load_settings
+from cockpit.access.notices import (
+    BELL,
+    Notice,
+    Notifier,
+    NotifySettings,
+    has_desktop,
+    proposal_notice,
+    terminal_note,
+)
+from cockpit.config.load_settings import ConfigInvalid, load_settings
 from cockpit.core.state_folder import VARIABLE
 
 pytestmark = pytest.mark.slow
 
 # Put together here so that no file of this repository holds anything that looks like a secret.
 CANARY = "ghp_" + "A1b2C3d4E5" * 4
-REQUEST = Request(
-    "api", "main", "p-1", "action", "high", f"push \x1b]52;c;eA==\x07 {CANARY}", "claude", "s-1"
-)
+HOSTILE = f"<b>push</b> & \x1b]52;c;eA==\x07 \x9b31m\u202e\n{CANARY}"
+
+
+def request(key: str) -> Notice:
+    return proposal_notice(
+        key,
+        project="api",
+        branch="main",
+        proposal_id="p-1",
+        kind="action",
+        risk="high",
+        title=HOSTILE,
+        agent="claude",
+        session_id="s-1",
+    )
 
 
 @dataclass
@@ -74,10 +94,10 @@ async def test_each_request_is_announced_once_whoever_sees_it_first(tmp_path):
         settings = NotifySettings(desktop=True, webhook=hook.address, ntfy=topic.address)
         screens = [Notifier(settings, problems.append, environment=environment) for _ in range(3)]
         for screen in (*screens, *screens):
-            screen.notify("api-1/p-1", REQUEST)
+            screen.notify(request("api-1/p-1"))
         for screen in screens:
             await screen.close()
-        screens[0].notify("api-1/p-2", REQUEST)
+        screens[0].notify(request("api-1/p-2"))
         await screens[0].close()
     assert problems == []
     assert len(hook.bodies) == len(topic.bodies) == 2
@@ -87,10 +107,65 @@ async def test_each_request_is_announced_once_whoever_sees_it_first(tmp_path):
     assert "priority: high" in topic.heads[0].lower()
     shown = (tmp_path / "shown").read_text()
     assert "--urgency=critical" in shown
+    assert "&lt;b&gt;push&lt;/b&gt; &amp; " in shown, "markup stays text"
     for sent in (*hook.bodies, *topic.bodies, shown.encode()):
         assert CANARY.encode() not in sent
         assert b"\x1b" not in sent
         assert b"api" in sent
+
+
+async def test_a_terminal_is_rung_and_shown_what_is_told(tmp_path):
+    """Each time: a chain that ends or waits has no other screen. A desktop that fails is reported."""
+    rung: list[str] = []
+    problems: list[str] = []
+    program = tmp_path / "notify-send"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    environment = {"PATH": str(tmp_path), "DISPLAY": ":0", "TERM_PROGRAM": "iTerm.app"}
+    assert has_desktop(environment)
+    assert not has_desktop({"PATH": str(tmp_path)}) and not has_desktop({"DISPLAY": ":0"})
+    settings = NotifySettings(desktop=True)
+    notifier = Notifier(settings, problems.append, ring=rung.append, environment=environment)
+    for _ in range(2):
+        await notifier.send(Notice("all tasks are done", "ch-1 completed"))
+    note = "\x1b]9;cockpit: ch-1 completed: all tasks are done\x07"
+    assert rung == [note + BELL] * 2
+    assert problems == ["The desktop was not notified: it did not answer."]
+
+
+@pytest.mark.parametrize(
+    ("environment", "note"),
+    [
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "\x1b]9;cockpit: a;b waits\x07"),
+        ({"TERM": "foot"}, "\x1b]777;notify;cockpit;a,b waits\x07"),
+        (
+            {"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0", "KITTY_WINDOW_ID": "1"},
+            "\x1bPtmux;\x1b\x1b]9;cockpit: a;b waits\x07\x1b\\",
+        ),
+        ({"TERM": "tmux-256color", "TMUX": "/tmp/x,1,0", "TERM_PROGRAM": "tmux"}, ""),
+        ({"TERM": "xterm-256color"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_note_of_the_terminal(environment, note):
+    assert terminal_note("a;b waits", environment) == note
+
+
+def test_foreign_text_ends_no_sequence():
+    for environment in ({"TERM": "foot"}, {"TERM": "xterm-kitty"}):
+        sequence = terminal_note(HOSTILE + "z" * 500, environment)
+        assert sequence.startswith("\x1b]") and sequence.endswith("\x07")
+        body = sequence[2:-1]
+        assert body.isprintable() and "\u202e" not in body
+        assert len(body) < 330
+
+
+def test_foreign_text_ends_no_passage_through_tmux():
+    hostile = "x\x1b\\\x1b]52;c;aGk=\x07y"
+    sequence = terminal_note(hostile, {"TMUX": "1", "WEZTERM_PANE": "0"})
+    assert sequence.startswith("\x1bPtmux;\x1b\x1b]9;")
+    assert sequence.endswith("\x07\x1b\\")
+    assert sequence[len("\x1bPtmux;\x1b\x1b]9;") : -3].isprintable()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +177,7 @@ async def test_a_failure_is_told_once_a_minute_and_names_no_address(status, word
         address = hook.address if status else "http://127.0.0.1:1/hush"
         notifier = Notifier(NotifySettings(webhook=address), problems.append)
         for number in range(3):
-            notifier.notify(f"p-{number}", REQUEST)
+            notifier.notify(request(f"p-{number}"))
         await notifier.close()
     (problem,) = problems
     assert problem.startswith("[notify] webhook")
