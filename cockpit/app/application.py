@@ -51,7 +51,6 @@ class CockpitApp(Host):
 
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
     COMMANDS = {_command_provider}  # noqa: RUF012 -- Textual's way
-    ENABLE_COMMAND_PALETTE = False  # its key and its palette are our own
     TITLE = "cockpit"
 
     def __init__(
@@ -75,8 +74,7 @@ class CockpitApp(Host):
         self._first_message = first_message
         self._resumed_session = (session_id or "") if resumes else ""
         self._requested_theme = theme
-        self._register_themes()
-        self.theme = theme if theme in self.available_themes else themes.DEFAULT
+        self.use_theme(theme)
         self._after_first_frame = after_first_frame
         self.fatal_error: Exception | None = None
         self._keys = keys or {}
@@ -111,14 +109,6 @@ class CockpitApp(Host):
             engine.store, self._schedule_paint, self.show_error, lambda: self.session_id
         )
         self.runs = SessionRuns(engine, self.show_error, self._schedule_paint)
-
-    def _register_themes(self) -> None:
-        for each in themes.THEMES:
-            self.register_theme(each)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the variables of the stylesheet that Textual's own themes do not have."""
-        return themes.fallbacks(self.current_theme)
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the main screen, or the frames of its panes until the engine is open."""

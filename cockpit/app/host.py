@@ -16,7 +16,6 @@ from textual.events import Key
 from textual.screen import Screen
 
 from cockpit.app.terminal.terminal_app import TerminalApp
-from widgets.text.clean import clean
 
 # Everything else is imported after the first frame, or where it is used.
 if TYPE_CHECKING:
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _DRAFT_S = 0.5
-_ERROR_S = 8.0
-_NOTICE_S = 4.0
 
 
 class Host(TerminalApp[int]):
@@ -205,14 +202,6 @@ class Host(TerminalApp[int]):
             self._main.prompt.put(text)
 
     # Work in the background
-
-    def show_error(self, text: str) -> None:
-        """Show an error over the screen for some seconds."""
-        self.notify(clean(text), severity="error", timeout=_ERROR_S, markup=False)
-
-    def show_notice(self, text: str) -> None:
-        """Show a notice over the screen for some seconds."""
-        self.notify(clean(text), timeout=_NOTICE_S, markup=False)
 
     def request(self, call: Callable[[], Awaitable[object]]) -> None:
         """Run a call in the background and show its error."""

@@ -243,7 +243,6 @@ class ReplayApp(TerminalApp[int]):
     """``cockpit replay SESSION``."""
 
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
-    ENABLE_COMMAND_PALETTE = False
     TITLE = "cockpit replay"
 
     def __init__(
@@ -260,21 +259,11 @@ class ReplayApp(TerminalApp[int]):
         self._rows = rows
         self._warning = warning
         self._session_id = session_id
-        self._requested_theme = theme
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the variables of the stylesheet that Textual's own themes do not have."""
-        return themes.fallbacks(self.current_theme)
+        self.use_theme(theme)
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the screen of the replay."""
         return ReplayScreen(self._rows, self._session_id, self._fork, self._warning)
-
-    def on_mount(self) -> None:
-        for theme in themes.THEMES:
-            self.register_theme(theme)
-        exists = self._requested_theme in self.available_themes
-        self.theme = self._requested_theme if exists else themes.DEFAULT
 
     async def _fork(self, wave: int) -> None:
         session_id = self._session_id

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cockpit.app.external_editor import Editor
 
 Answer = TypeVar("Answer")
+_ERROR_S = 8.0
 _NOTICE_S = 4.0
 
 
@@ -43,6 +44,7 @@ class TerminalApp(App[Answer], inherit_bindings=False):
     terminal_watch: TerminalWatch | None = None
     """Watches the terminal while the application runs at one."""
 
+    ENABLE_COMMAND_PALETTE = False  # its key and its palette are our own
     BINDINGS = [Binding("ctrl+z", "suspend_job", show=False, priority=True)]  # noqa: RUF012 -- Textual's way
 
     def __init__(self) -> None:
@@ -55,6 +57,24 @@ class TerminalApp(App[Answer], inherit_bindings=False):
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by its name; one of Textual's own is mapped, so that every text stands out."""
         return themes.find(theme_name) or super().get_theme(theme_name)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return the variables of the stylesheet that Textual's own themes do not have."""
+        return themes.fallbacks(self.current_theme)
+
+    def use_theme(self, name: str) -> None:
+        """Register our themes and use one; the default where there is none of that name."""
+        for each in themes.THEMES:
+            self.register_theme(each)
+        self.theme = name if name in self.available_themes else themes.DEFAULT
+
+    def show_error(self, text: str) -> None:
+        """Show an error over the screen for some seconds."""
+        self.notify(clean(text), severity="error", timeout=_ERROR_S, markup=False)
+
+    def show_notice(self, text: str) -> None:
+        """Show a notice over the screen for some seconds."""
+        self.notify(clean(text), timeout=_NOTICE_S, markup=False)
 
     def get_driver_class(self) -> type[Driver]:
         """Return the driver of the terminal: on Unix our own."""

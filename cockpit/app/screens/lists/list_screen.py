@@ -143,7 +143,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
 
     def revision(self) -> object:
         """Return what changes when the rows may have changed."""
-        return self.host.state.seq
+        return self.host.session_id, self.host.state.seq
 
     def words(self, row: RowT) -> str:
         """Return text by which the filter finds a row, beyond what is drawn."""
