@@ -94,10 +94,10 @@ class CockpitApp(Host):
         from cockpit.app.actions.registry import remap
         from cockpit.app.commands.prompt_commands import COMMANDS
         from cockpit.app.journal_feed import JournalFeed
-        from cockpit.app.projection.kanban import Looking
         from cockpit.app.screens.welcome_facts import WelcomeFacts
         from cockpit.app.session_runs import SessionRuns
         from cockpit.app.session_trail import SessionTrail
+        from cockpit.app.state.kanban import Looking
 
         self.engine = engine
         self.actions, self._key_errors = remap(self._keys)

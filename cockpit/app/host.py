@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from cockpit.app.all_projects.jump import Jump
     from cockpit.app.journal_feed import JournalFeed
     from cockpit.app.key_policy import KeyPolicy
-    from cockpit.app.projection.chain_trees import Trees
-    from cockpit.app.projection.header import SessionState
-    from cockpit.app.projection.kanban import Looking
-    from cockpit.app.projection.state import State, Views
     from cockpit.app.prompt_draft import Draft
     from cockpit.app.screens.first_words import FirstWords
     from cockpit.app.screens.panes import Panes
     from cockpit.app.screens.welcome_facts import WelcomeFacts
     from cockpit.app.session_runs import SessionRuns
     from cockpit.app.session_trail import SessionTrail
+    from cockpit.app.state.chain_trees import Trees
+    from cockpit.app.state.header import SessionState
+    from cockpit.app.state.kanban import Looking
+    from cockpit.app.state.screen_state import State, Views
     from cockpit.loop.runtime import Runtime
     from widgets.prompt.prompt import Prompt
     from widgets.views import QueueView

@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Callable, Coroutine
 from functools import partial
 
-from cockpit.app.projection.chains import read_chain
-from cockpit.app.projection.session_fold import OpenSession
-from cockpit.app.projection.state import Named, State, read_changes, read_state
+from cockpit.app.state.chains import read_chain
+from cockpit.app.state.screen_state import Named, State, read_changes, read_state
+from cockpit.app.state.session_fold import OpenSession
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
 from cockpit.store.journal.follow import follow

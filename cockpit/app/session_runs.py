@@ -18,7 +18,7 @@ from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 
 if TYPE_CHECKING:
-    from cockpit.app.projection.state import Views
+    from cockpit.app.state.screen_state import Views
     from cockpit.loop.runtime import Runtime
 
 ACP = "acp"

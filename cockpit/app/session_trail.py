@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cockpit.app.projection.chains import Chains, Run
+from cockpit.app.state.chains import Chains, Run
 
 
 class SessionTrail:

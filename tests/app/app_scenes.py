@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cockpit.app.projection.state import State, read_changes, read_state
+from cockpit.app.state.screen_state import State, read_changes, read_state
 from cockpit.orient.profile_changes.apply_change import apply_change
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
 from cockpit.orient.profile_changes.parse_change import parse_change

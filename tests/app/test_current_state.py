@@ -8,10 +8,10 @@ import pytest
 from app_scenes import Scene, current, follow_rows
 from msgspec.structs import replace
 
-from cockpit.app.projection.chain_trees import WHOLE, Trees
-from cockpit.app.projection.chains import read_chain
-from cockpit.app.projection.kanban import Looking
-from cockpit.app.projection.state import State
+from cockpit.app.state.chain_trees import WHOLE, Trees
+from cockpit.app.state.chains import read_chain
+from cockpit.app.state.kanban import Looking
+from cockpit.app.state.screen_state import State
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
 from widgets.work.task_card_views import CardView, TaskLineView

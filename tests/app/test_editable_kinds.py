@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from cockpit.app.projection.proposal_queue import as_pending, proposal
+from cockpit.app.state.proposal_queue import as_pending, proposal
 from cockpit.config.load_settings import load_settings
 from cockpit.core.clock import SystemClock
 from cockpit.loop.decisions.edit_action import NotEditable

@@ -12,9 +12,9 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.app.projection.replay import Replay
-from cockpit.app.projection.state import State
-from cockpit.app.projection.work import COLUMNS
+from cockpit.app.state.replay import Replay
+from cockpit.app.state.screen_state import State
+from cockpit.app.state.work import COLUMNS
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 

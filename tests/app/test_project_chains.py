@@ -6,9 +6,9 @@ import chain_scenes
 import pytest
 from app_scenes import current
 
-from cockpit.app.projection import kanban
-from cockpit.app.projection.chain_trees import CLOSED, WHOLE, Trees
-from cockpit.app.projection.state import State
+from cockpit.app.state import kanban
+from cockpit.app.state.chain_trees import CLOSED, WHOLE, Trees
+from cockpit.app.state.screen_state import State
 from cockpit.store.chains import chains
 from widgets.work.chain_tree_views import ChainSessionView, ChainTaskView, ChainView
 

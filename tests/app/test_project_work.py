@@ -10,9 +10,9 @@ import work_scenes
 from app_scenes import current, follow_rows
 from examples import examples
 
-from cockpit.app.projection.header import SessionState, header
-from cockpit.app.projection.work import COLUMNS, Work, number_in
-from cockpit.app.projection.work_pane import find_conflicts
+from cockpit.app.state.header import SessionState, header
+from cockpit.app.state.work import COLUMNS, Work, number_in
+from cockpit.app.state.work_pane import find_conflicts
 from cockpit.backlog import service
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import dependencies, tasks, work_queue

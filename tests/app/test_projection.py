@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from app_scenes import ALL, ITEMS, Scene, current, to_decide
 
-from cockpit.app.projection.band_meter import with_reported_cache
-from cockpit.app.projection.conversation import Conversation
-from cockpit.app.projection.session_fold import OpenSession
+from cockpit.app.state.band_meter import with_reported_cache
+from cockpit.app.state.conversation import Conversation
+from cockpit.app.state.session_fold import OpenSession
 from cockpit.commands.sessions.linear_lists import list_sessions
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action

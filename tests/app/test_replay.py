@@ -9,8 +9,8 @@ from app_scenes import Scene, to_decide
 from app_world import calm, on_screen, settled, until
 from packet_scenes import fact
 
-from cockpit.app.projection.replay import Replay
 from cockpit.app.screens.replay_screen import ReplayApp, ReplayScreen, read_session_rows, run_replay
+from cockpit.app.state.replay import Replay
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
 from cockpit.store.context import facts

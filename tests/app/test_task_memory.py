@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cockpit.app.projection.task_rows import LISTED_MOST, READ_MOST, handoff_rows, wip_rows
-from cockpit.app.projection.work import TaskState
+from cockpit.app.state.task_rows import LISTED_MOST, READ_MOST, handoff_rows, wip_rows
+from cockpit.app.state.work import TaskState
 from cockpit.store.backlog.handoffs import Handoff
 
 TASK = TaskState("T-1")

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tasks.taskrun_world import World
 
-from cockpit.app.projection.chain_trees import Trees
-from cockpit.app.projection.chains import Chains, read_chains
-from cockpit.app.projection.work import Work
+from cockpit.app.state.chain_trees import Trees
+from cockpit.app.state.chains import Chains, read_chains
+from cockpit.app.state.work import Work
 from cockpit.chains import supervisor
 from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.progress_lines import ProgressLines

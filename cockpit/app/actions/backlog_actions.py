@@ -146,9 +146,11 @@ async def _open_task_form(host: Host, task_id: str = "", *, story_id: str = "") 
     from cockpit.app.dialogs import backlog_form
 
     store = host.engine.store
-    known = await task_reader.read_task(store, task_id) if task_id else (None, ())
+    task_and_needs = await task_reader.read_task(store, task_id) if task_id else (None, ())
     types = await task_reader.read_task_types(host.engine.place)
-    _open_form(host, backlog_form.task_draft(host.state.work, types, *known, story_id=story_id))
+    _open_form(
+        host, backlog_form.task_draft(host.state.work, types, *task_and_needs, story_id=story_id)
+    )
 
 
 def create_story(host: Host) -> None:

@@ -20,7 +20,7 @@ from cockpit.app.actions.task_actions import (
 )
 from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.host import Host
-from cockpit.app.projection.chains import Run, ShownChain
+from cockpit.app.state.chains import Run, ShownChain
 from cockpit.core.errors import CockpitError
 from widgets.forms.pick_list import PickRow
 from widgets.views import TurnView

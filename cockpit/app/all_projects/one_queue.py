@@ -13,9 +13,9 @@ from datetime import datetime
 import msgspec
 
 from cockpit.access.notices import Notice, proposal_notice
-from cockpit.app.projection.header import SessionState
-from cockpit.app.projection.proposal_queue import as_pending
-from cockpit.app.projection.proposal_queue import proposal as draw_proposal
+from cockpit.app.state.header import SessionState
+from cockpit.app.state.proposal_queue import as_pending
+from cockpit.app.state.proposal_queue import proposal as draw_proposal
 from cockpit.core.clock import parse_time
 from cockpit.core.text import pluralize
 from cockpit.loop.all_projects.project_reader import Asker, ProjectState

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from cockpit.app.actions.task_actions import USER
 from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host
-from cockpit.app.projection.work import SETTLED, Work
+from cockpit.app.state.work import SETTLED, Work
 from cockpit.backlog import form_text, service, task_form
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY, PRIORITIES, Epic, Story

@@ -16,8 +16,8 @@ from textual.content import Content
 from cockpit.app import task_reader
 from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host, LiveScreen
-from cockpit.app.projection.task_rows import handoff_rows, wip_rows
-from cockpit.app.projection.work import TaskState
+from cockpit.app.state.task_rows import handoff_rows, wip_rows
+from cockpit.app.state.work import TaskState
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog.handoffs import Handoff
 from cockpit.store.db.database import Store

@@ -18,7 +18,7 @@ from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.screen_actions import ScreenActions, bindings
 from cockpit.app.host import Host, TaskCursorScreen
-from cockpit.app.projection.work import Work
+from cockpit.app.state.work import Work
 from widgets.frame.footer import KeyBar
 from widgets.frame.headline import Headline
 from widgets.text.style_names import BAD, Part

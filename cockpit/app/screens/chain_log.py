@@ -16,7 +16,7 @@ from widgets.text.detail import DetailRow, sentence
 from widgets.text.style_names import BAD, DIM, GOOD, STRONG, WARN, line
 
 if TYPE_CHECKING:
-    from cockpit.app.projection.chains import Chains, ShownChain
+    from cockpit.app.state.chains import Chains, ShownChain
     from cockpit.store.db.database import Store
 
 MOST = 60

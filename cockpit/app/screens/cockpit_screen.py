@@ -31,12 +31,12 @@ from cockpit.app.commands import agent_command, prompt_commands
 from cockpit.app.deciding_screen import DecidingScreen
 from cockpit.app.host import Host, LiveScreen, MainScreen
 from cockpit.app.key_policy import Approve, DoNothing
-from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.prompt_completions import CompletionCache
 from cockpit.app.screens.command_output import LOOK_S, CommandOutput
 from cockpit.app.screens.first_words import WORDS, FirstWords
 from cockpit.app.screens.new_proposals import NewProposals
 from cockpit.app.screens.panes import OVER, PANES, Panes, Tab
+from cockpit.app.state.chain_trees import Trees
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.frame.footer import KeyBar

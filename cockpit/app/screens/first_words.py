@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cockpit.app.prompt_draft import replace_file
 
 if TYPE_CHECKING:
-    from cockpit.app.projection.state import Views
+    from cockpit.app.state.screen_state import Views
 
 NAME = "explained-words.json"
 _MOST_BYTES = 10_000

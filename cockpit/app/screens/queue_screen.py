@@ -12,10 +12,10 @@ from cockpit.app import task_reader
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.host import Host
-from cockpit.app.projection.kanban import summary
-from cockpit.app.projection.task_detail import queued_detail, queued_view
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.app.screens.lists.list_screen import ListScreen
+from cockpit.app.state.kanban import summary
+from cockpit.app.state.task_detail import queued_detail, queued_view
 from cockpit.store.backlog.work_queue import Queued
 from widgets.text.detail import DetailRow
 from widgets.text.style_names import DIM, Part

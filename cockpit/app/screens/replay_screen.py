@@ -17,8 +17,8 @@ from textual.screen import Screen
 import themes
 from cockpit.app.actions.context import Pane
 from cockpit.app.dialogs.key_menu import offer_footer
-from cockpit.app.projection.replay import Replay
 from cockpit.app.screens.panes import Panes, Tab
+from cockpit.app.state.replay import Replay
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.app.terminal.terminal_app import TerminalApp, choose_theme, run_at_terminal
 from cockpit.core.clock import parse_time

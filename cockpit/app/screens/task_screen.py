@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from cockpit.app import task_reader
 from cockpit.app.actions.action import Action
 from cockpit.app.host import Host
-from cockpit.app.projection.task_detail import TaskRecord, task_view
 from cockpit.app.screens.backlog_screen import BacklogScreen
+from cockpit.app.state.task_detail import TaskRecord, task_view
 from cockpit.core.errors import CockpitError
 from widgets.text.style_names import DIM, Part
 from widgets.work.task_panel import TaskPanel

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cockpit.access.git_folders import has_parent, locate_git_folders, read_commit, read_head
-from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.chain_log import ChainLog
 from cockpit.app.screens.last_visit import load_visit, summarize_since
+from cockpit.app.state.welcome import build_welcome
 from cockpit.core.errors import CockpitError
 from cockpit.decide.model import ModelError
 from widgets.text.detail import DetailRow
 
 if TYPE_CHECKING:
-    from cockpit.app.projection.state import Views
+    from cockpit.app.state.screen_state import Views
     from cockpit.loop.external_agent_interface import AgentEntry
     from cockpit.loop.runtime import Runtime
 

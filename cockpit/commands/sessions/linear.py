@@ -27,8 +27,8 @@ from cockpit.app.key_policy import (
     Send,
     Step,
 )
-from cockpit.app.projection import proposal_queue
 from cockpit.app.session_runs import SessionRuns
+from cockpit.app.state import proposal_queue
 from cockpit.commands.open_project import (
     WrongUse,
     choose_session,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from cockpit.app.projection import kanban
-from cockpit.app.projection.header import SessionState
-from cockpit.app.projection.work import Work
+from cockpit.app.state import kanban
+from cockpit.app.state.header import SessionState
+from cockpit.app.state.work import Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import count_in_state, state_sign
 from cockpit.store.sessions.session_list import Totals

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cockpit.app.projection import chains, work
-from cockpit.app.projection.agent_state import AgentState
-from cockpit.app.projection.band_meter import meter, waves_left, with_reported_cache
-from cockpit.app.projection.conversation import Conversation
-from cockpit.app.projection.header import SessionState
+from cockpit.app.state import chains, work
+from cockpit.app.state.agent_state import AgentState
+from cockpit.app.state.band_meter import meter, waves_left, with_reported_cache
+from cockpit.app.state.conversation import Conversation
+from cockpit.app.state.header import SessionState
 from cockpit.store.journal.journal import Row
 from widgets.views import MeterView
 

@@ -9,8 +9,8 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from cockpit.app.projection.header import SessionState
-from cockpit.app.projection.profile_change import shift
+from cockpit.app.state.header import SessionState
+from cockpit.app.state.profile_change import shift
 from cockpit.core.clock import format_time, parse_time
 from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.details.proposals import AskedQuestion, ProposalBody
@@ -80,12 +80,12 @@ def read_pending(
     if proposal_ids is None:
         stored = proposals.select_pending(connection, _PENDING_MOST)
         return {each.proposal_id: _pending(connection, each) for each in stored}
-    found: dict[str, Pending | None] = {}
+    pending: dict[str, Pending | None] = {}
     for proposal_id in proposal_ids:
         each = proposals.find(connection, proposal_id)
         waits = each is not None and each.status == "pending"
-        found[proposal_id] = _pending(connection, each) if each is not None and waits else None
-    return found
+        pending[proposal_id] = _pending(connection, each) if each is not None and waits else None
+    return pending
 
 
 def as_pending(stored: Proposal, rules: Container[str] = ()) -> Pending:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from cockpit.app.projection.header import header
-from cockpit.app.projection.proposal_queue import Pending, queue_view
-from cockpit.app.projection.session_fold import OpenSession, meter_of
-from cockpit.app.projection.state import Views
-from cockpit.app.projection.work import Work
-from cockpit.app.projection.work_pane import board
+from cockpit.app.state.header import header
+from cockpit.app.state.proposal_queue import Pending, queue_view
+from cockpit.app.state.screen_state import Views
+from cockpit.app.state.session_fold import OpenSession, meter_of
+from cockpit.app.state.work import Work
+from cockpit.app.state.work_pane import board
 from cockpit.store.journal.details.proposals import ProposalCreated, ProposalDecided
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions.proposals import Proposal

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from cockpit.app.projection.work import COLUMNS
+from cockpit.app.state.work import COLUMNS
 from cockpit.core.clock import format_time
 from cockpit.store.backlog import task_states
 from cockpit.store.chains import chain_states, chains, workers
@@ -264,15 +264,15 @@ def _apply_step(run: Run, step: ChainStep) -> None:
 
 def _read_ends(connection: sqlite3.Connection) -> dict[str, Progress]:
     """Return how the tasks of the chains that ended last stood then, as the journal has it."""
-    found: dict[str, Progress] = {}
+    progress_at_end: dict[str, Progress] = {}
     ends = (Action.CHAIN_COMPLETED, Action.CHAIN_STOPPED)
     for row in newest_rows(connection, ends, _NEWEST):
         detail = row.detail
         if isinstance(detail, details.ChainState) and (counts := detail.progress) is not None:
-            found[detail.chain_id] = Progress(
+            progress_at_end[detail.chain_id] = Progress(
                 counts.total, counts.done, counts.blocked, counts.under_way, counts.ready
             )
-    return found
+    return progress_at_end
 
 
 def _add_newest(chain: ShownChain, connection: sqlite3.Connection, now: str) -> None:

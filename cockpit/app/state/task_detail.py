@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from textual.content import Content
 
-from cockpit.app.projection.kanban import TITLES, sign
-from cockpit.app.projection.task_rows import handoff_rows, join_sections, when, wip_rows
-from cockpit.app.projection.work import TaskState, Work
+from cockpit.app.state.kanban import TITLES, sign
+from cockpit.app.state.task_rows import handoff_rows, join_sections, when, wip_rows
+from cockpit.app.state.work import TaskState, Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from widgets.forms.key_values import SheetRow

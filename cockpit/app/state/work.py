@@ -223,10 +223,12 @@ class WorkReader:
 
 def _select_all(parents: Any, connection: sqlite3.Connection) -> list[Any]:
     """Return all epics, or all stories."""
-    found: list[Any] = []
-    while part := parents.select_after(connection, found[-1].number if found else 0, _PARENTS):
-        found += part
-    return found
+    parents_read: list[Any] = []
+    while part := parents.select_after(
+        connection, parents_read[-1].number if parents_read else 0, _PARENTS
+    ):
+        parents_read += part
+    return parents_read
 
 
 def _state(task: StoredTask) -> TaskState:

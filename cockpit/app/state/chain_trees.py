@@ -8,9 +8,9 @@ from datetime import datetime
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cockpit.app.projection import kanban
-from cockpit.app.projection.chains import ENDED_SHOWN, Chains, Retry, Run, ShownChain, ShownWorker
-from cockpit.app.projection.work import SETTLED, TaskState, Work
+from cockpit.app.state import kanban
+from cockpit.app.state.chains import ENDED_SHOWN, Chains, Retry, Run, ShownChain, ShownWorker
+from cockpit.app.state.work import SETTLED, TaskState, Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains.chains import Progress

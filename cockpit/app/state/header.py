@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, UnsetType
 
-from cockpit.app.projection.agent_state import AgentState
+from cockpit.app.state.agent_state import AgentState
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details import agents, estimates, sessions, waves
 from cockpit.store.journal.journal import Row

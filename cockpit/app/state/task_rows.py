@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
-from cockpit.app.projection.work import TaskState, tests_of
+from cockpit.app.state.work import TaskState, tests_of
 from cockpit.store.journal.details.backlog import WorkInProgress
 from cockpit.store.journal.details.detail import read_part
 from widgets.forms.key_values import SheetRow

@@ -7,7 +7,7 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from cockpit.app.projection.work import COLUMNS, SETTLED, TaskState, Work
+from cockpit.app.state.work import COLUMNS, SETTLED, TaskState, Work
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains.retry_delays import describe_try
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, TaskLineView, Tone

@@ -13,16 +13,16 @@ from datetime import datetime
 import msgspec
 from msgspec import field
 
-from cockpit.app.projection import chains, work
-from cockpit.app.projection.agent_state import AgentState
-from cockpit.app.projection.chain_trees import Trees
-from cockpit.app.projection.chains import Chains, ShownChain, read_chain, read_chains, read_progress
-from cockpit.app.projection.conversation import Conversation
-from cockpit.app.projection.header import SessionState, from_listed, header
-from cockpit.app.projection.proposal_queue import Pending, queue_view, read_pending
-from cockpit.app.projection.session_fold import OpenSession, meter_of
-from cockpit.app.projection.work import Work, WorkChanges, WorkReader
-from cockpit.app.projection.work_pane import MOST, board
+from cockpit.app.state import chains, work
+from cockpit.app.state.agent_state import AgentState
+from cockpit.app.state.chain_trees import Trees
+from cockpit.app.state.chains import Chains, ShownChain, read_chain, read_chains, read_progress
+from cockpit.app.state.conversation import Conversation
+from cockpit.app.state.header import SessionState, from_listed, header
+from cockpit.app.state.proposal_queue import Pending, queue_view, read_pending
+from cockpit.app.state.session_fold import OpenSession, meter_of
+from cockpit.app.state.work import Work, WorkChanges, WorkReader
+from cockpit.app.state.work_pane import MOST, board
 from cockpit.store.chains.chains import Progress
 from cockpit.store.journal import journal
 from cockpit.store.journal.journal import Row, session_rows
