@@ -44,7 +44,6 @@ BENCHES = (
     "rivals",
     "adaptation",
     "trust",
-    "planner",
     "capture",
     "hook",
     "guard",

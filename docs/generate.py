@@ -18,12 +18,15 @@ import click
 from msgspec import UNSET
 from msgspec.structs import fields
 
-from cockpit.api.describe_routes import routes_markdown
+from cockpit.api.application import DOCUMENT, OPERATIONS
+from cockpit.api.operations import Operation
+from cockpit.api.problem_documents import STATUS_CODES
 from cockpit.app.actions.registry import keys_markdown
 from cockpit.cli import COMMANDS, root
 from cockpit.config.all_settings import KEYS, Key
 from cockpit.config.environment_variables import OTHER_VARIABLES
-from cockpit.mcp.tool_registry import tools_markdown
+from cockpit.core.read_record import record_schema
+from cockpit.mcp.tool_registry import TIERS, TOOLS
 from cockpit.store.journal.details.detail import Part
 from cockpit.store.journal.details.table import DETAILS
 
@@ -135,6 +138,64 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def http_page() -> str:
+    """Return every operation of HTTP with its scope and what it takes, by topic, and the codes of errors."""
+    topics: dict[str, list[tuple[str, ...]]] = {}
+    for each in OPERATIONS:
+        scope = f"`{each.scope}`" if each.scope else "none"
+        taken = ", ".join(_taken(each)) or "–"
+        row = (f"`{each.method} {each.path}`", scope, each.summary, taken)
+        topics.setdefault(each.topic, []).append(row)
+    tables = [
+        f"### {topic.capitalize()}\n\n{markdown_table(('route', 'scope', 'does', 'takes'), rows)}"
+        for topic, rows in topics.items()
+    ]
+    codes = (
+        (str(status), ", ".join(f"`{code}`" for code in named))
+        for status, named in STATUS_CODES.items()
+    )
+    about = f"`GET {DOCUMENT}` has the whole OpenAPI document, for any token."
+    return "\n\n".join(
+        ["## Routes", about, *tables, "## Codes", markdown_table(("status", "codes"), codes)]
+    )
+
+
+def _taken(operation: Operation) -> Iterator[str]:
+    for parameter in operation.document["parameters"]:
+        if parameter["in"] != "path":
+            mark = f"?{parameter['name']}=" if parameter["in"] == "query" else parameter["name"]
+            yield f"`{mark}`"
+    content = operation.document.get("requestBody", {}).get("content", {})
+    yield from _members(content.get("application/json", {}).get("schema", {}))
+
+
+def tools_page() -> str:
+    """Return the tools of MCP by tier, each with its parameters."""
+    return "\n\n".join(
+        f"## Tier `{tier}`\n\n"
+        + markdown_table(
+            ("tool", "takes", "does"),
+            (
+                (f"`{tool.name}`", _parameters(tool.parameters), tool.description)
+                for tool in TOOLS
+                if tool.tier == tier
+            ),
+        )
+        for tier in TIERS
+    )
+
+
+def _parameters(record: type[Any]) -> str:
+    return ", ".join(_members(record_schema(record))) or "–"
+
+
+def _members(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the members of an object; one that may be absent has a question mark behind it."""
+    for name, member in schema.get("properties", {}).items():
+        values = f" ({', '.join(member['enum'])})" if "enum" in member else ""
+        yield f"`{name}`{'' if name in schema.get('required', ()) else '?'}{values}"
+
+
 def markdown_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Return a table in Markdown; bars in cells are escaped."""
 
@@ -151,10 +212,10 @@ def markdown_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> st
 PAGES: Mapping[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "configuration.md": configuration_page,
-    "http.md": routes_markdown,
+    "http.md": http_page,
     "journal.md": events_page,
     "keys.md": keys_markdown,
-    "mcp.md": tools_markdown,
+    "mcp.md": tools_page,
 }
 """By file name in ``docs/reference/``: the function that returns the generated part of the page."""
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from cockpit.api.callers import Answer

@@ -9,10 +9,9 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.requests import Request
 
 from cockpit.access.capability_tokens import TokenRefused, holder
 from cockpit.access.http.guarded_protocol import PEER
@@ -33,7 +32,6 @@ from cockpit.store.db.transaction import Tx
 
 T = TypeVar("T")
 
-BEARER = HTTPBearer(auto_error=False, description="A token of `cockpit tokens issue`.")
 KEY_HEADER = "Idempotency-Key"
 LONGEST_KEY = 200
 
@@ -211,18 +209,12 @@ def require_policy(caller: Caller, absence: str, policy: str, verb: str, activit
         require_presence(caller, absence, f"{activity} with the policy {policy}")
 
 
-def open_counter(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
-) -> Counter:
+def open_counter(request: Request) -> Counter:
     """Return the counter of a request. Raises ``TokenRefused`` for one without a token."""
-    secret = credentials.credentials.strip() if credentials is not None else ""
-    if not secret:
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
         raise TokenRefused(
             "Send Authorization: Bearer TOKEN; `cockpit tokens issue` makes one.",
             code="token_missing",
         )
-    return Counter(request.app.state.project, request, secret)
-
-
-At = Annotated[Counter, Depends(open_counter)]
-"""The counter of a request. Without a token there is none."""
+    return Counter(request.app.state.project, request, secret.strip())

@@ -10,63 +10,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import Response
 
 from cockpit.access.principals import Caller
 from cockpit.api.answers import page, read_cursor, tagged
-from cockpit.api.callers import At, Counter
-from cockpit.api.operation_document import operation
-from cockpit.core.errors import CockpitError
+from cockpit.api.callers import Counter
+from cockpit.api.operations import Topic
+from cockpit.core.read_record import describe
 from cockpit.store.db.keyset_page import Paged, select_page
 
-Cursor = Annotated[str, Query(max_length=400, description="The `next` of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
 
+class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which page of a list is read. Further fields of a table's own record are columns of it."""
 
-class FilterInvalid(CockpitError):
-    """A filter that a list does not take; the message says which it takes."""
+    cursor: Annotated[
+        str, msgspec.Meta(max_length=400), describe("The `next` of the page before.")
+    ] = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200), describe("How many at most.")] = 50
 
-    code = "usage"
-
-
-class Filter(msgspec.Struct, frozen=True):
-    """A parameter of a list's address that keeps some of its rows."""
-
-    condition: str
-    """The SQL condition, with one ``?`` for the value."""
-    description: str
-    values: tuple[str, ...] = ()
-    """The values that it takes; none: every text of at most 100 characters."""
-    otherwise: tuple[str, str] | None = None
-    """The condition and its value where the parameter is absent."""
-
-    def read(self, name: str, value: str | None) -> tuple[str, str] | None:
-        """Return the condition and its value. Raises :class:`FilterInvalid`."""
-        if not value:
-            if value == "" and self.values:
-                raise FilterInvalid(f"query.{name}: it is empty; leave it out.")
-            return self.otherwise
-        if self.values and value not in self.values:
-            raise FilterInvalid(f"query.{name}: it must be one of {', '.join(self.values)}.")
-        if len(value) > _LONGEST:
-            raise FilterInvalid(f"query.{name}: it may have {_LONGEST} characters at most.")
-        return self.condition, value
-
-    def parameter(self, name: str) -> dict[str, Any]:
-        """Return what the OpenAPI document says of it."""
-        limits: dict[str, Any] = (
-            {"enum": list(self.values)} if self.values else {"maxLength": _LONGEST}
-        )
-        return {
-            "name": name,
-            "in": "query",
-            "required": False,
-            "description": self.description,
-            "schema": {"type": "string", **limits},
-        }
-
-
-_LONGEST = 100
+    def terms(self) -> dict[str, str]:
+        """Return conditions in SQL, with one ``?`` each, and their values."""
+        given = msgspec.structs.asdict(self)
+        names = [name for name in given if name not in ("cursor", "limit")]
+        return {f"{name}=?": str(given[name]) for name in names if given[name]}
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -76,6 +42,7 @@ class Resource(msgspec.Struct, frozen=True):
     name: str
     """What one row is called, for example ``proposal``; its plural has an ``s``."""
     scope: str
+    query: type[PageQuery]
     listed: Callable[[Counter, sqlite3.Connection, Sequence[str]], list[dict[str, Any]]]
     """Returns what a list shows of the rows with these ids."""
     shown: Callable[[Counter, sqlite3.Connection, str], dict[str, Any]]
@@ -83,7 +50,6 @@ class Resource(msgspec.Struct, frozen=True):
     list_says: str
     show_says: str
     schema: Mapping[str, Any]
-    filters: Mapping[str, Filter]
 
 
 def row_schema(kind: type[Any], **further: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,9 +58,9 @@ def row_schema(kind: type[Any], **further: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": {**schema["properties"], **further}}
 
 
-def add_reads(router: APIRouter, resource: Resource) -> None:
-    """Add the two routes that read a resource: its pages, and one row."""
-    activity, named = f"read {resource.name}s", f"{{{resource.name}_id}}"
+def add_reads(topic: Topic, resource: Resource) -> None:
+    """Add the two operations that read a resource: its pages, and one row."""
+    activity = f"read {resource.name}s"
     pages = {
         "type": "object",
         "required": ["items", "next"],
@@ -104,58 +70,42 @@ def add_reads(router: APIRouter, resource: Resource) -> None:
         },
     }
 
-    async def list_rows(
-        at: At, request: Request, cursor: Cursor = "", limit: Limit = 50
-    ) -> Response:
-        given = request.query_params
-        read = [each.read(name, given.get(name)) for name, each in resource.filters.items()]
-
-        def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
-            caller.require(resource.scope, activity)
-            ids, following = select_page(
-                connection,
-                resource.table,
-                after=read_cursor(cursor),
-                limit=limit,
-                terms=dict(filter(None, read)),
-            )
-            return page(resource.listed(at, connection, ids), following)
-
-        return tagged(request, await at.read(look))
-
-    async def show_row(at: At, request: Request) -> Response:
-        identity = request.path_params[f"{resource.name}_id"]
-
-        def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
-            caller.require(resource.scope, activity)
-            return resource.shown(at, connection, identity)
-
-        return tagged(request, await at.read(look))
-
-    list_rows.__doc__, show_row.__doc__ = resource.list_says, resource.show_says
-    operation(
-        router,
+    @topic.operation(
         "GET",
         "",
         f"List {resource.name}s",
         resource.scope,
         returns=pages,
+        query=resource.query,
         has_tag=True,
-        parameters=[each.parameter(name) for name, each in resource.filters.items()],
-    )(list_rows)
-    article = "an" if resource.name[0] in "aeiou" else "a"
-    operation(
-        router,
+        says=resource.list_says,
+    )
+    async def list_rows(at: Counter, query: PageQuery) -> Response:
+        def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
+            caller.require(resource.scope, activity)
+            ids, following = select_page(
+                connection,
+                resource.table,
+                after=read_cursor(query.cursor),
+                limit=query.limit,
+                terms=query.terms(),
+            )
+            return page(resource.listed(at, connection, ids), following)
+
+        return tagged(at.request, await at.read(look))
+
+    @topic.operation(
         "GET",
-        f"/{named}",
-        f"Show {article} {resource.name}",
+        f"/{{{resource.name}_id}}",
+        f"Show a {resource.name}",
         resource.scope,
         returns=resource.schema,
         has_tag=True,
-        parameters=[path_parameter(f"{resource.name}_id")],
-    )(show_row)
+        says=resource.show_says,
+    )
+    async def show_row(at: Counter, **named: str) -> Response:
+        def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
+            caller.require(resource.scope, activity)
+            return resource.shown(at, connection, named[f"{resource.name}_id"])
 
-
-def path_parameter(name: str) -> dict[str, Any]:
-    """Return what the OpenAPI document says of a part of an address."""
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        return tagged(at.request, await at.read(look))

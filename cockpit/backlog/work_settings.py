@@ -28,6 +28,8 @@ class WorkSettings(Struct, frozen=True):
     """Likewise, as links; the sandbox shows them read-only."""
     env: Mapping[str, str] | None = None
     """Variables of each worktree; ``{port}`` and ``{task}`` stand for its own."""
+    fallback_runners: tuple[str, ...] = ()
+    """External agents that continue where a provider takes no more for now."""
     session_token_limit: int = SESSION_TOKENS
     """Tokens that a worker may spend before it hands over."""
 

@@ -22,14 +22,13 @@ from pydantic import AnyHttpUrl
 
 from cockpit import __version__
 from cockpit.access.capability_tokens import TokenRefused
-from cockpit.access.http.guarded_protocol import IDLE_S, GuardedProtocol
+from cockpit.access.http.guarded_server import guarded_config
 from cockpit.access.listen_address import Address
 from cockpit.mcp.answer_call import INSTRUCTIONS, ToolServer, identify_client
 from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher
 
 PATH = "/mcp"
 MAX_BODY_BYTES = 1_000_000
-_SHUTDOWN_S = 2
 
 
 class BearerTokens:
@@ -75,17 +74,9 @@ async def serve(
             auth=AuthSettings(issuer_url=AnyHttpUrl(address.url), resource_server_url=None),
             token_verifier=BearerTokens(dispatcher),
         )
-        config = uvicorn.Config(
-            app,
-            http=GuardedProtocol,
-            timeout_keep_alive=IDLE_S,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=_SHUTDOWN_S,
-            server_header=False,
-        )
         announce(f"{address.url}{PATH}")
-        await uvicorn.Server(config).serve(sockets=[listener])
+        server = uvicorn.Server(guarded_config(app, log_level="warning", lifespan="auto"))
+        await server.serve(sockets=[listener])
 
 
 def _create_server(tools: ToolServer) -> Server[Any]:

@@ -178,8 +178,6 @@ class _TaskRun:
             self._given = await asyncio.to_thread(
                 prepare_run_estimate,
                 context.settings,
-                context.place.root,
-                task,
                 context.model,
                 runner,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.workspace import open_workspace
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.core.errors import Altered, Stale
+from cockpit.core.errors import AlreadyDecided, Altered, Stale
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -223,9 +223,10 @@ def ask_for_profile(world: World, **changes: int) -> None:
 
 PROFILE_EDITS = {
     "change": (
-        "UPDATE profile_change_proposals SET proposal_json=json_set(proposal_json,"
-        " '$.effective_waves', 0), effective_waves=0",
+        "UPDATE proposals SET body_json=json_set(body_json, '$.payload.effective_waves', 0,"
+        " '$.effective_waves', 0)",
     ),
+    "who asked": ("UPDATE proposals SET body_json=json_set(body_json, '$.requested_by', 'main')",),
 }
 
 
@@ -233,5 +234,14 @@ PROFILE_EDITS = {
 def test_an_edited_profile_change_is_not_applied(world: World, edit: str) -> None:
     ask_for_profile(world)
     world.edit(*PROFILE_EDITS[edit])
-    with pytest.raises(Altered):
+    with suppress(Altered):  # else the guard refuses it
+        world.write(world.decide)
+    assert world.write(lambda tx: profiles.select_current(tx.connection))[0].version == 1
+
+
+def test_a_profile_change_approved_in_the_table_is_never_applied(world: World) -> None:
+    ask_for_profile(world, effective_waves=3)
+    world.edit("UPDATE proposals SET status='approved', decided_by='person', decided_at='2026'")
+    assert world.write(lambda tx: profiles.select_current(tx.connection))[0].version == 1
+    with pytest.raises(AlreadyDecided):
         world.write(world.decide)

@@ -24,12 +24,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from cockpit.access.http.guarded_protocol import GuardedProtocol
+from cockpit.access.http.guarded_server import (
+    HANDSHAKE_S,
+    GuardedServer,
+    Listening,
+    load_certificate,
+)
 from cockpit.access.listen_address import Address, CannotListen, listening, listening_at
 from cockpit.access.token_scopes import SCOPES
 from cockpit.api.application import application
-from cockpit.api.guarded_server import HANDSHAKE_S, Listening, load_certificate
 from cockpit.api.middleware import Gate
-from cockpit.api.server import Server
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import proposals
@@ -61,12 +65,14 @@ async def serving(
     context: ssl.SSLContext | None = None,
     protocol: type[GuardedProtocol] = Impatient,
     handshake_s: float = HANDSHAKE_S,
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[GuardedServer]:
     app = application(store, RuntimeSettings())
     config = uvicorn.Config(
         Gate(app, address), log_level="error", lifespan="off", http=protocol, ws="none"
     )
-    server = Server(config, context, app.state.stream, app.state.project)
+    server = GuardedServer(
+        config, context, before_end=app.state.stream.close, after_end=app.state.project.close
+    )
     server.protocol, server.handshake_s = protocol, handshake_s
     config.load()
     server.lifespan = config.lifespan_class(config)

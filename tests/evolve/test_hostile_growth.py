@@ -11,8 +11,8 @@ from pathlib import Path
 import growth_story as story
 import pytest
 
+from cockpit.evolve.grow_tool import run_tests
 from cockpit.evolve.growth import Growth, SourceRefused, check_test
-from cockpit.evolve.try_sources import run_tests
 from cockpit.loop.growth.propose_tool import GROWTH
 from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import proposals

@@ -6,15 +6,15 @@ import sqlite3
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
 from msgspec import Meta, Struct
+from starlette.responses import Response
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import SESSIONS_RUN, WORK_READ, WORK_WRITE
 from cockpit.api.answers import answered, require_match
-from cockpit.api.callers import Answer, At, Counter, require_policy
-from cockpit.api.operation_document import operation
-from cockpit.api.resources import Filter, Resource, add_reads
+from cockpit.api.callers import Answer, Counter, require_policy
+from cockpit.api.operations import Topic
+from cockpit.api.resources import PageQuery, Resource, add_reads
 from cockpit.api.schemas import read_body
 from cockpit.chains.chain_request import ChainRequest, find_requested
 from cockpit.chains.report.chain_document import chain_document
@@ -26,7 +26,7 @@ from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 
-router = APIRouter(prefix="/api/chains", tags=["chains"])
+topic = Topic("chains", "/api/chains")
 
 _CHAIN = {"type": "object", "required": ["chain_id", "status"]}
 
@@ -69,29 +69,32 @@ class Stop(Struct, frozen=True):
     now: Annotated[bool, describe("Do not finish the steps in progress.")] = False
 
 
+class ChainQuery(PageQuery, frozen=True, kw_only=True):
+    status: Annotated[str, Meta(max_length=100), describe("Only chains of this status.")] = ""
+
+
 def _show_row(at: Counter, connection: sqlite3.Connection, chain_id: str) -> dict[str, Any]:
     return chain_document(connection, _load(connection, chain_id))
 
 
 add_reads(
-    router,
+    topic,
     Resource(
         table="chains",
         name="chain",
         scope=WORK_READ,
+        query=ChainQuery,
         listed=lambda at, connection, ids: [_show_row(at, connection, each) for each in ids],
         shown=_show_row,
         list_says="Newest first.",
         show_says="The document of `cockpit chain show --json`: its limits, its progress, its cost so far,"
         " and its workers.",
         schema=_CHAIN,
-        filters={"status": Filter("status=?", "Only chains of this status.")},
     ),
 )
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "",
     "Start a chain",
@@ -102,9 +105,9 @@ add_reads(
     required=False,
     once=True,
 )
-async def start_chain(at: At, request: Request) -> Response:
+async def start_chain(at: Counter) -> Response:
     """It runs in processes of its own, which outlive the server, as `cockpit work --headless` does."""
-    body, absence = await request.body(), await at.explain_absence()
+    body, absence = await at.request.body(), await at.explain_absence()
 
     def check(connection: sqlite3.Connection, caller: Caller) -> list[str]:
         caller.require(SESSIONS_RUN, "start chains")
@@ -125,11 +128,10 @@ async def start_chain(at: At, request: Request) -> Response:
     answer = await at.begin_once(
         at.project.starting_chain, begin, partial(_show_row, at), SESSIONS_RUN, "start chains"
     )
-    return answered(answer, location=f"{router.prefix}/{answer.body['chain_id']}")
+    return answered(answer, location=f"{topic.prefix}/{answer.body['chain_id']}")
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "/{chain_id}/stop",
     "Stop a chain",
@@ -140,13 +142,13 @@ async def start_chain(at: At, request: Request) -> Response:
     once=True,
     takes_match=True,
 )
-async def stop_chain(at: At, request: Request, chain_id: str) -> Response:
+async def stop_chain(at: Counter, chain_id: str) -> Response:
     """It stops after its steps in progress, with ``now`` at once. ``cockpit chain resume`` continues it."""
-    body = await request.body()
+    body = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> Answer:
         chain = _load(tx.connection, chain_id)
-        require_match(request, chain_document(tx.connection, chain))
+        require_match(at.request, chain_document(tx.connection, chain))
         given = read_body(body, Stop, name="the request")
         stopped = request_stop(tx, chain.chain_id, now=given.now, by=journal_actor(caller))
         return Answer(200, chain_document(tx.connection, stopped))

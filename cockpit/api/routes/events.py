@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request, Response
 from msgspec import Meta, Struct
+from starlette.responses import Response
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import EVENTS_ENQUEUE
 from cockpit.api.answers import answered
-from cockpit.api.callers import Answer, At
-from cockpit.api.operation_document import operation
+from cockpit.api.callers import Answer, Counter
+from cockpit.api.operations import Topic
 from cockpit.api.resources import row_schema
 from cockpit.api.schemas import read_body
 from cockpit.core.canonical_json import text_digest
@@ -24,7 +24,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import events
 from cockpit.store.sessions.events import StoredEvent
 
-router = APIRouter(prefix="/api/events", tags=["events"])
+topic = Topic("events", "/api/events")
 
 _QUEUE = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 LONGEST_EVENT = 100_000
@@ -47,8 +47,7 @@ class NewEvent(Struct, frozen=True):
     trace_id: Annotated[str, Meta(max_length=200)] = ""
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "",
     "Send an event",
@@ -58,10 +57,10 @@ class NewEvent(Struct, frozen=True):
     body=NewEvent,
     once=True,
 )
-async def send(at: At, request: Request) -> Response:
+async def send(at: Counter) -> Response:
     """It is on disk when this is answered, and in the journal with its payload, as ``event.ingested``. The
     same ``source_event_id`` is stored once for each queue."""
-    body = await request.body()
+    body = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> Answer:
         given = read_body(body, NewEvent, name="the event", max_characters=LONGEST_EVENT)

@@ -6,19 +6,19 @@ import asyncio
 import sqlite3
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse
 
 from cockpit import __version__
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import READ
-from cockpit.api.callers import At
-from cockpit.api.operation_document import operation
+from cockpit.api.callers import Counter
+from cockpit.api.operations import Topic
 
 if TYPE_CHECKING:
     from cockpit.loop.views.metrics import Metrics
 
-router = APIRouter(tags=["monitoring"])
+topic = Topic("monitoring")
 
 
 class Numbers:
@@ -28,7 +28,7 @@ class Numbers:
         self._metrics: Metrics | None = None
         self._turn = asyncio.Lock()
 
-    async def exposition(self, at: At) -> str:
+    async def exposition(self, at: Counter) -> str:
         """Prometheus' text, as the journal has it now. Raises ``TokenRefused``, ``NotAllowed``."""
 
         def look(connection: sqlite3.Connection, caller: Caller) -> str:
@@ -43,8 +43,7 @@ class Numbers:
             return await at.read(look)
 
 
-@operation(
-    router,
+@topic.operation(
     "GET",
     "/health",
     "Ask whether the server is there",
@@ -54,13 +53,12 @@ class Numbers:
         "properties": {"status": {"type": "string"}, "version": {"type": "string"}},
     },
 )
-async def health() -> JSONResponse:
+async def health(request: Request) -> JSONResponse:
     """Says nothing of the project."""
     return JSONResponse({"status": "ok", "version": __version__})
 
 
-@operation(
-    router,
+@topic.operation(
     "GET",
     "/metrics",
     "Read the metrics",
@@ -68,9 +66,9 @@ async def health() -> JSONResponse:
     returns={"type": "string"},
     media_type="text/plain",
 )
-async def metrics(at: At, request: Request) -> PlainTextResponse:
+async def metrics(at: Counter) -> PlainTextResponse:
     """Return the metrics in Prometheus' text format."""
-    numbers: Numbers = request.app.state.numbers
+    numbers: Numbers = at.request.app.state.numbers
     return PlainTextResponse(
         await numbers.exposition(at), media_type="text/plain; version=0.0.4; charset=utf-8"
     )

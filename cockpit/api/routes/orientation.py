@@ -5,38 +5,44 @@ from __future__ import annotations
 import sqlite3
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from msgspec import Meta, Struct
+from starlette.responses import Response
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSE, READ
 from cockpit.api.answers import answered, tagged
-from cockpit.api.callers import Answer, At, Counter, require_presence
-from cockpit.api.operation_document import operation
+from cockpit.api.callers import Answer, Counter, require_presence
+from cockpit.api.operations import Topic
 from cockpit.api.routes.proposals import DECIDED, decide_once, decided_body
 from cockpit.api.schemas import APPROVAL, CHANGE, Verdict, read_body
 from cockpit.core.errors import NotFound
+from cockpit.core.read_record import describe
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.orient.profile_changes.profile_json import profile_document
 from cockpit.store.context import facts, packets, profile_changes, profiles, wave_feedback
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
 
-router = APIRouter(prefix="/api/orientation", tags=["orientation"])
-
-Named = Annotated[
-    str, Query(alias="profile_id", max_length=100, description="Default: this project's.")
-]
+topic = Topic("orientation", "/api/orientation")
 
 
-@operation(router, "GET", "/profile/current", "Show the current profile", READ, has_tag=True)
-async def current_profile(at: At, request: Request, profile_id: Named = "") -> Response:
+class ProfileQuery(Struct, frozen=True):
+    profile_id: Annotated[
+        str, Meta(max_length=100), describe("The profile. Default: this project's.")
+    ] = ""
+
+
+@topic.operation(
+    "GET", "/profile/current", "Show the current profile", READ, query=ProfileQuery, has_tag=True
+)
+async def current_profile(at: Counter, query: ProfileQuery) -> Response:
     """The profile's current version, and the adaptation that runs; before any session the version that
     the first one would get."""
 
     def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
         caller.require(READ, "read profiles")
         shipped = profiles.initial_profile(at.settings.token_budget)
-        name = profile_id or shipped.profile_id
+        name = query.profile_id or shipped.profile_id
         if name == shipped.profile_id and not profiles.select_versions(connection, name):
             return {**profile_document(shipped), "adaptation": None}
         profile = profiles.load_current(connection, name)
@@ -45,24 +51,24 @@ async def current_profile(at: At, request: Request, profile_id: Named = "") -> R
             "adaptation": profile_changes.running_body(connection, name),
         }
 
-    return tagged(request, await at.read(look))
+    return tagged(at.request, await at.read(look))
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "/proposals",
     "Propose a profile change",
     PROPOSE,
     status=201,
     returns=DECIDED,
+    query=ProfileQuery,
     body=CHANGE,
     once=True,
 )
-async def propose(at: At, request: Request, profile_id: Named = "") -> Response:
+async def propose(at: Counter, query: ProfileQuery) -> Response:
     """Judged at once: what the guard refuses is kept as rejected, and answered as a problem with the
     verdict; the rest waits for a decision."""
-    payload = await request.body()
+    payload = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> Answer:
         base = profiles.ensure_default(tx, at.settings.token_budget)
@@ -71,7 +77,7 @@ async def propose(at: At, request: Request, profile_id: Named = "") -> Response:
             at.settings,
             payload,
             caller,
-            profile_id=profile_id or base.profile_id,
+            profile_id=query.profile_id or base.profile_id,
             proposal_id=tx.ids.new("p"),
             deadline_s=at.settings.limits.deadline_s,
         )
@@ -80,8 +86,7 @@ async def propose(at: At, request: Request, profile_id: Named = "") -> Response:
     return answered(await at.write_once(PROPOSE, "propose a profile change", step))
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "/proposals/{id}/approve",
     "Approve a profile change",
@@ -90,14 +95,13 @@ async def propose(at: At, request: Request, profile_id: Named = "") -> Response:
     body=APPROVAL,
     once=True,
 )
-async def approve(at: At, id: str) -> Response:  # noqa: A002 - the name in the path
+async def approve(at: Counter, id: str) -> Response:  # noqa: A002 - the name in the path
     """It is the current version when this is answered. The body carries the digest of what was shown.
     A permanent change needs orientation.admin as well."""
     return await _decide(at, id, "approved")
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "/proposals/{id}/reject",
     "Reject a profile change",
@@ -107,13 +111,13 @@ async def approve(at: At, id: str) -> Response:  # noqa: A002 - the name in the 
     required=False,
     once=True,
 )
-async def reject(at: At, id: str) -> Response:  # noqa: A002 - the name in the path
+async def reject(at: Counter, id: str) -> Response:  # noqa: A002 - the name in the path
     """Attention stays as it is."""
     return await _decide(at, id, "rejected")
 
 
-@operation(router, "GET", "/packets/{wave_id}", "Show the packet of a wave", READ, has_tag=True)
-async def packet_of_wave(at: At, request: Request, wave_id: str) -> Response:
+@topic.operation("GET", "/packets/{wave_id}", "Show the packet of a wave", READ, has_tag=True)
+async def packet_of_wave(at: Counter, wave_id: str) -> Response:
     """What the wave knew: its packet as it was stored, and the sources of the facts in it by fact."""
 
     def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
@@ -131,11 +135,11 @@ async def packet_of_wave(at: At, request: Request, wave_id: str) -> Response:
             "sources": {identity: text.source_ref for identity, text in texts.items()},
         }
 
-    return tagged(request, await at.read(look))
+    return tagged(at.request, await at.read(look))
 
 
-@operation(router, "GET", "/feedback/{wave_id}", "Show the feedback of a wave", READ)
-async def feedback_of_wave(at: At, wave_id: str) -> Response:
+@topic.operation("GET", "/feedback/{wave_id}", "Show the feedback of a wave", READ)
+async def feedback_of_wave(at: Counter, wave_id: str) -> Response:
     """How good the wave's decision was, as far as is known by now, and how that picture changed."""
 
     def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:

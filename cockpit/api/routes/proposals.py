@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Request, Response
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
+from starlette.responses import Response
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSALS_DECIDE, READ
 from cockpit.api.answers import answered, require_match
-from cockpit.api.callers import Answer, At, Counter, require_presence
-from cockpit.api.operation_document import operation
-from cockpit.api.resources import Filter, Resource, add_reads, row_schema
+from cockpit.api.callers import Answer, Counter, require_presence
+from cockpit.api.operations import Topic
+from cockpit.api.resources import PageQuery, Resource, add_reads, row_schema
 from cockpit.api.schemas import DigestMissing, read_body
 from cockpit.core.read_record import describe
 from cockpit.loop.decisions.decide_proposal import Decision, decide_and_tell, name_decider
@@ -34,7 +34,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
-router = APIRouter(prefix="/api/proposals", tags=["proposals"])
+topic = Topic("proposals", "/api/proposals")
 
 _Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 _DECISIONS: dict[str, Decision] = {
@@ -55,6 +55,17 @@ DECIDED = {
     },
 }
 """The schema of a proposal after a decision."""
+
+
+class ProposalQuery(PageQuery, frozen=True, kw_only=True):
+    status: Annotated[
+        Literal["pending", "approved", "rejected", "discussed", "expired"] | UnsetType,
+        describe("Only proposals of this status."),
+    ] = UNSET
+    kind: Annotated[str, Meta(max_length=100), describe("Only proposals of this kind.")] = ""
+    session_id: Annotated[
+        str, Meta(max_length=100), describe("Only proposals of this session.")
+    ] = ""
 
 
 class GivenDecision(Struct, frozen=True):
@@ -84,32 +95,23 @@ def _show_row(at: Counter, connection: sqlite3.Connection, proposal_id: str) -> 
 
 
 add_reads(
-    router,
+    topic,
     Resource(
         table="proposals",
         name="proposal",
         scope=READ,
+        query=ProposalQuery,
         listed=_list_rows,
         shown=_show_row,
         list_says="Newest first. Those that wait for a decision have the status ``pending``.",
         show_says="Everything that its approval would do, the digest that an approval carries, and its"
         " earlier versions.",
         schema=row_schema(Proposal, history={"type": "array", "items": {"type": "object"}}),
-        filters={
-            "status": Filter(
-                "status=?",
-                "Only proposals of this status.",
-                ("pending", "approved", "rejected", "discussed", "expired"),
-            ),
-            "kind": Filter("kind=?", "Only proposals of this kind."),
-            "session_id": Filter("session_id=?", "Only proposals of this session."),
-        },
     ),
 )
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "/{proposal_id}/decide",
     "Decide a proposal",
@@ -119,14 +121,14 @@ add_reads(
     once=True,
     takes_match=True,
 )
-async def decide(at: At, request: Request, proposal_id: str) -> Response:
+async def decide(at: Counter, proposal_id: str) -> Response:
     """Approve, reject or discuss it, or answer what an agent asks.
 
     An approval and an answer carry the digest of what was shown. An approval of a context request can be
     narrowed with ``items``. The words of a discussion end the revision; the agent's next one refers back to
     it. ``answers`` has one text for each question, in order.
     """
-    body, absence = await request.body(), await at.explain_absence()
+    body, absence = await at.request.body(), await at.explain_absence()
     await at.read(lambda connection, caller: _check(caller, absence))
     given = read_body(body, GivenDecision, name="the decision")
     if given.decision == "answer":
@@ -229,7 +231,7 @@ def _require_digest(shown_digest: str | None, proposal_id: str) -> str:
     if shown_digest is None:
         raise DigestMissing(
             f"{proposal_id} was not decided: send the digest of what you saw, as shown_digest."
-            f" GET {router.prefix}/{proposal_id} shows it."
+            f" GET {topic.prefix}/{proposal_id} shows it."
         )
     return shown_digest
 

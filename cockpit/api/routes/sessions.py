@@ -9,18 +9,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Request, Response
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
+from starlette.responses import Response
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import READ, SESSIONS_RUN
 from cockpit.api.answers import answered
-from cockpit.api.callers import Answer, At, Counter, require_policy
-from cockpit.api.operation_document import operation
-from cockpit.api.resources import Filter, Resource, add_reads, row_schema
+from cockpit.api.callers import Answer, Counter, require_policy
+from cockpit.api.operations import Topic
+from cockpit.api.resources import PageQuery, Resource, add_reads, row_schema
 from cockpit.api.schemas import read_body
 from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.read_record import describe
@@ -34,7 +34,7 @@ from cockpit.store.sessions import sessions
 from cockpit.store.sessions.session_states import select_asking, state_of
 from cockpit.store.sessions.sessions import Session
 
-router = APIRouter(prefix="/api/sessions", tags=["sessions"])
+topic = Topic("sessions", "/api/sessions")
 
 MAX_TEXT = 200_000
 """Characters of a message."""
@@ -69,6 +69,16 @@ class NewMessage(Struct, frozen=True):
     text: Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
 
+class SessionQuery(PageQuery, frozen=True, kw_only=True):
+    status: Annotated[
+        Literal["running", "waiting", "completed", "failed", "stopped"] | UnsetType,
+        describe("Only sessions of this status."),
+    ] = UNSET
+    task_id: Annotated[
+        str, Meta(max_length=100), describe("Only sessions of this task, such as T-4.")
+    ] = ""
+
+
 def _list_rows(
     at: Counter, connection: sqlite3.Connection, ids: Sequence[str]
 ) -> list[dict[str, Any]]:
@@ -101,30 +111,22 @@ _SESSION = row_schema(
     report={"type": "object", "description": "The document of `cockpit sessions show --json`."},
 )
 add_reads(
-    router,
+    topic,
     Resource(
         table="sessions",
         name="session",
         scope=READ,
+        query=SessionQuery,
         listed=_list_rows,
         shown=_show_row,
         list_says="Newest first.",
         show_says="Its waves with their packets, its proposals, its actions and what it used.",
         schema=_SESSION,
-        filters={
-            "status": Filter(
-                "status=?",
-                "Only sessions of this status.",
-                ("running", "waiting", "completed", "failed", "stopped"),
-            ),
-            "task_id": Filter("task_id=?", "Only sessions of this task, such as T-4."),
-        },
     ),
 )
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "",
     "Start a session",
@@ -134,9 +136,9 @@ add_reads(
     body=NewSession,
     once=True,
 )
-async def start_session(at: At, request: Request) -> Response:
+async def start_session(at: Counter) -> Response:
     """It runs in the server's process; ``GET /api/journal?session_id=ID`` follows it."""
-    body, absence = await request.body(), await at.explain_absence()
+    body, absence = await at.request.body(), await at.explain_absence()
 
     def check(connection: sqlite3.Connection, caller: Caller) -> NewSession:
         caller.require(SESSIONS_RUN, "start sessions")
@@ -175,11 +177,10 @@ async def start_session(at: At, request: Request) -> Response:
     session_id = answer.body["session_id"]
     if not answer.is_repeat:
         await at.project.ensure_running(session_id, interactive=given.interactive)
-    return answered(answer, location=f"{router.prefix}/{session_id}")
+    return answered(answer, location=f"{topic.prefix}/{session_id}")
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "/{session_id}/messages",
     "Send a message to a session",
@@ -192,9 +193,9 @@ async def start_session(at: At, request: Request) -> Response:
     body=NewMessage,
     once=True,
 )
-async def send(at: At, request: Request, session_id: str) -> Response:
+async def send(at: Counter, session_id: str) -> Response:
     """It is in the session's next wave. A session that no process runs is run by this server."""
-    body = await request.body()
+    body = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> Answer:
         given = read_body(body, NewMessage, name="the message", max_characters=1_000_000)

@@ -6,27 +6,28 @@ See ``docs/reference/http.md``, tasks.
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request, Response
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
+from starlette.responses import Response
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import WORK_READ, WORK_WRITE
 from cockpit.api.answers import answered, require_match, tagged
-from cockpit.api.callers import Answer, At, Counter
-from cockpit.api.operation_document import operation
-from cockpit.api.resources import Filter, Resource, add_reads
+from cockpit.api.callers import Answer, Counter
+from cockpit.api.operations import Topic
+from cockpit.api.resources import PageQuery, Resource, add_reads
 from cockpit.api.schemas import read_body
 from cockpit.backlog.response_modes import render_task
 from cockpit.backlog.tools.query_tools import Status
 from cockpit.backlog.tools.task_tools import CreateTask, UpdateTask, UpdateTaskStatus
 from cockpit.backlog.tools.tool_table import find_work_tool
+from cockpit.core.read_record import describe
 from cockpit.store.backlog import tasks
 from cockpit.store.db.transaction import Tx
 
-router = APIRouter(prefix="/api/tasks", tags=["tasks"])
+topic = Topic("tasks", "/api/tasks")
 
 _TASK = {"type": "object", "required": ["id", "title", "status"]}
 
@@ -43,16 +44,31 @@ class TaskChanges(Struct, frozen=True):
     files: tuple[str, ...] | None = None
 
 
+class TaskQuery(PageQuery, frozen=True, kw_only=True):
+    status: Annotated[
+        Literal["todo", "in_progress", "review", "done", "blocked", "archived"] | UnsetType,
+        describe("Only tasks of this status; default: not archived."),
+    ] = UNSET
+    story_id: Annotated[
+        str, Meta(max_length=100), describe("Only tasks of this story, such as S-2.")
+    ] = ""
+
+    def terms(self) -> dict[str, str]:
+        """Return conditions in SQL, with one ``?`` each, and their values."""
+        return {**super().terms(), **({} if self.status else {"status<>?": "archived"})}
+
+
 def _show_row(at: Counter, connection: sqlite3.Connection, task_id: str) -> dict[str, Any]:
     return render_task(tasks.load(connection, task_id), "full")
 
 
 add_reads(
-    router,
+    topic,
     Resource(
         table="tasks",
         name="task",
         scope=WORK_READ,
+        query=TaskQuery,
         listed=lambda at, connection, ids: [
             render_task(task, "full") for task in tasks.load_many(connection, ids)
         ],
@@ -60,21 +76,11 @@ add_reads(
         list_says="Newest first. `get_next_batch` of MCP gives them in the order of the work.",
         show_says="The whole task, with its work in progress.",
         schema=_TASK,
-        filters={
-            "status": Filter(
-                "status=?",
-                "Only tasks of this status; default: not archived.",
-                ("todo", "in_progress", "review", "done", "blocked", "archived"),
-                otherwise=("status<>?", "archived"),
-            ),
-            "story_id": Filter("story_id=?", "Only tasks of this story, such as S-2."),
-        },
     ),
 )
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "",
     "Create a task",
@@ -84,9 +90,9 @@ add_reads(
     body=CreateTask,
     once=True,
 )
-async def create_task(at: At, request: Request) -> Response:
+async def create_task(at: Counter) -> Response:
     """Add a task to the backlog, ready to be worked on."""
-    body = await request.body()
+    body = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> Answer:
         given = read_body(body, CreateTask, name="the task")
@@ -95,11 +101,10 @@ async def create_task(at: At, request: Request) -> Response:
         return Answer(201, render_task(task, "full"))
 
     answer = await at.write_once(WORK_WRITE, "create tasks", step)
-    return answered(answer, location=f"{router.prefix}/{answer.body['id']}")
+    return answered(answer, location=f"{topic.prefix}/{answer.body['id']}")
 
 
-@operation(
-    router,
+@topic.operation(
     "PATCH",
     "/{task_id}",
     "Change a task",
@@ -108,14 +113,14 @@ async def create_task(at: At, request: Request) -> Response:
     body=TaskChanges,
     takes_match=True,
 )
-async def change_task(at: At, request: Request, task_id: str) -> Response:
+async def change_task(at: Counter, task_id: str) -> Response:
     """Fields that are absent stay as they are."""
-    body = await request.body()
+    body = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> dict[str, Any]:
         caller.require(WORK_WRITE, "change tasks")
         task = tasks.load(tx.connection, task_id)
-        require_match(request, render_task(task, "full"))
+        require_match(at.request, render_task(task, "full"))
         given = asdict(read_body(body, TaskChanges, name="the change"))
         status = given.pop("status")
         if status is not None:
@@ -125,4 +130,4 @@ async def change_task(at: At, request: Request, task_id: str) -> Response:
             find_work_tool("update_task").run(tx, caller, UpdateTask(task.task_id, **given))
         return _show_row(at, tx.connection, task.task_id)
 
-    return tagged(request, await at.write(step))
+    return tagged(at.request, await at.write(step))

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request, Response
 from msgspec import Meta, Struct
+from starlette.responses import Response
 
 from cockpit.access import capability_tokens
 from cockpit.access.capability_tokens import Token
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, read_scopes
 from cockpit.api.answers import answered
-from cockpit.api.callers import Answer, At, require_presence
-from cockpit.api.operation_document import operation
+from cockpit.api.callers import Answer, Counter, require_presence
+from cockpit.api.operations import Topic
 from cockpit.api.resources import row_schema
 from cockpit.api.schemas import read_body
 from cockpit.core.read_record import describe
 from cockpit.store.db.transaction import Tx
 
-router = APIRouter(prefix="/api/admin/tokens", tags=["tokens"])
+topic = Topic("tokens", "/api/admin/tokens")
 
 _TOKEN = row_schema(
     Token,
@@ -42,8 +42,7 @@ class NewToken(Struct, frozen=True):
     ) = None
 
 
-@operation(
-    router,
+@topic.operation(
     "POST",
     "",
     "Issue a token",
@@ -53,9 +52,9 @@ class NewToken(Struct, frozen=True):
     body=NewToken,
     once=True,
 )
-async def issue_token(at: At, request: Request) -> Response:
+async def issue_token(at: Counter) -> Response:
     """With scopes that the caller has itself. Only you, at a terminal, issue with your own token."""
-    body = await request.body()
+    body = await at.request.body()
     absence = await at.explain_absence()
 
     def step(tx: Tx, caller: Caller) -> Answer:
@@ -71,11 +70,11 @@ async def issue_token(at: At, request: Request) -> Response:
         return Answer(201, {**_body(token, tx.now()), "token": None}, once={"token": secret})
 
     answer = await at.write_once(CAP_ISSUE, "issue tokens", step)
-    return answered(answer, location=f"{router.prefix}/{answer.body['cap_id']}")
+    return answered(answer, location=f"{topic.prefix}/{answer.body['cap_id']}")
 
 
-@operation(router, "DELETE", "/{cap_id}", "Revoke a token", CAP_REVOKE, returns=_TOKEN)
-async def revoke_token(at: At, cap_id: str) -> Response:
+@topic.operation("DELETE", "/{cap_id}", "Revoke a token", CAP_REVOKE, returns=_TOKEN)
+async def revoke_token(at: Counter, cap_id: str) -> Response:
     """Permanently. Its streams end within seconds."""
 
     def step(tx: Tx, caller: Caller) -> dict[str, Any]:

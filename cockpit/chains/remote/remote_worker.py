@@ -14,8 +14,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from cockpit.chains.remote.cancel_surely import end_coroutines
 from cockpit.chains.remote.jetstream_queue import (
     MessageQueue,
@@ -33,12 +31,9 @@ from cockpit.chains.remote.message_types import (
     decode,
     encode,
 )
-from cockpit.chains.remote.remote_run import RunNotBegun, RunPlace, do_run
-from cockpit.core.clock import Clock
+from cockpit.chains.remote.remote_run import RunNotBegun, RunPlace, WorkerSetup, do_run
 from cockpit.core.errors import find_machine_fault
-from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.tasks.git import shared_git
-from cockpit.tasks.task_context import WorkSettings
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -46,24 +41,6 @@ if TYPE_CHECKING:
 _TRY_AGAIN_S = 1.0
 _FETCH_S = 1.0
 _LONGEST_WAIT_S = 30.0
-
-
-class WorkerSetup(Struct, frozen=True):
-    """What a worker is started with."""
-
-    name: str
-    """Its name in journals, for example ``machine-1``."""
-    repository: str
-    """The repository that all machines can reach, as this machine names it."""
-    folder: Path
-    """Where it keeps its copy of the repository, and the runs that it does."""
-    slots: int
-    """Runs that it does at the same time."""
-    policy: str
-    """The widest approval policy that it takes from a chain."""
-    load_settings: Callable[[Path, RunMessage], tuple[RuntimeSettings, WorkSettings]]
-    """Loads this machine's settings for a run in a clone."""
-    clock: Clock
 
 
 class RemoteWorker:

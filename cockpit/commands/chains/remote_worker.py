@@ -135,7 +135,8 @@ async def _work(
     model: str | None,
 ) -> Exit:
     from cockpit.chains.remote.jetstream_queue import open_queue
-    from cockpit.chains.remote.remote_worker import RemoteWorker, WorkerSetup
+    from cockpit.chains.remote.remote_run import WorkerSetup
+    from cockpit.chains.remote.remote_worker import RemoteWorker
     from cockpit.core.clock import SystemClock
 
     def load(clone: Path, run: RunMessage) -> tuple[RuntimeSettings, WorkSettings]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _CODES = {
     "completed": Exit.DONE,
-    "limited": Exit.DONE,
+    "limited": Exit.WAITING,
     "failed": Exit.FAILED,
     "stopped": Exit.INTERRUPTED,
 }
@@ -241,7 +241,12 @@ async def _supervise_and_print(
     status = describe_status(ended.status, ended.reason)
     await printer.notify(f"{chain_id} {status}", ended.reason or ended.scope)
     _print_end(store, ended, as_json)
-    return Exit.WAITING if is_passing(ended.reason) else _CODES[ended.status]
+    if is_passing(ended.reason):
+        return Exit.WAITING
+    if ended.status == "completed" and ended.reason:  # it left tasks
+        left = store.read_now(lambda connection: chains.count_progress(connection, ended))
+        return Exit.FAILED if left.blocked else Exit.WAITING
+    return _CODES[ended.status]
 
 
 def _print_end(store: Store, ended: Chain, as_json: bool) -> None:

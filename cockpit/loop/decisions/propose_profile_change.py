@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSE
-from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import mask, mask_value
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -62,9 +61,7 @@ def propose_profile_change(
     returns its status. ``deadline_s`` is in seconds; None means that the proposal never expires.
 
     ``weights_by`` is the policy that approves it if it touches nothing but weights; '' leaves that to the
-    settings.
-
-    Raises ``NotAllowed`` for a caller who may not propose.
+    settings. Raises ``NotAllowed`` for a caller who may not propose.
     """
     caller.require(PROPOSE, "propose a profile change")
     existing = profile_changes.find(tx.connection, proposal_id)
@@ -74,42 +71,37 @@ def propose_profile_change(
         )
     base = profiles.load_current(tx.connection, profile_id)
     change, refusals = _parse_and_judge(tx, settings, payload, base, caller)
-    row = profile_changes.propose(
-        tx,
-        proposal_id=proposal_id,
-        requested_by=caller.namespace,
-        profile_id=profile_id,
-        base_version=base.version if change is None else change.base_profile_version,
-        effective_waves=0 if change is None else change.effective_waves,
-        payload=canonical_json(_unread_body(payload)) if change is None else change.text,
-    )
-    # What the guard refuses was proposed too: the log has the payload, and the counts add up.
-    journal_profile_change(
-        tx,
-        ProfileProposed,
-        row,
-        origin,
-        actor=journal_actor(caller),
-        reason="" if change is None else change.reason,
-        payload=_unread_body(payload) if change is None else change.body(),
-    )
-    if change is None or refusals:
-        return refuse_profile_change(tx, row, refusals, origin)
-    after = apply_change(change, base)
+    after = base if change is None or refusals else apply_change(change, base)
+    weights = change is not None and not refusals and changes_weights_only(base, after)
+    if change is None:
+        title, body = "change the profile", _unread_proposal(base, payload)
+    else:
+        title, body = change_title(change), proposal_body(change, base, after)
     proposals.create(
         tx,
         proposal_id=proposal_id,
         kind="profile",
         session_id=origin.session_id,
         wave_id=origin.wave_id,
-        title=change_title(change),
-        body=proposal_body(change, base, after),
-        risk="low" if changes_weights_only(base, after) else "medium",
+        title=title,
+        body={**body, "requested_by": caller.namespace},
+        risk="low" if weights else "medium",
         task_id=origin.task_id,
         deadline_s=deadline_s,
         actor=journal_actor(caller),
     )
-    weights = changes_weights_only(base, after)
+    row = profile_changes.load(tx.connection, proposal_id)
+    # What the guard refuses was proposed too: the log has the payload, and the counts add up.
+    journal_profile_change(
+        tx,
+        ProfileProposed,
+        row,
+        actor=journal_actor(caller),
+        reason=str(body["reason"]),
+        payload=body["payload"],
+    )
+    if refusals:
+        return refuse_profile_change(tx, row, refusals)
     policy = (weights_by if weights else "") or _approving_policy(settings, caller, origin, weights)
     # A rule that fetches reads without asking from then on: that is for the user alone to allow.
     if policy and not widened_fetches(base, after):
@@ -132,6 +124,18 @@ def _parse_and_judge(
     if mask_value(change.body()) != change.body():
         return None, (Refusal("malformed", "It contains text that looks like a secret."),)
     return change, judge_profile_change(tx, settings, change, base, caller.namespace)
+
+
+def _unread_proposal(base: Profile, payload: str | bytes | ProfileChange) -> dict[str, Any]:
+    """Return the body of a proposal that says nothing that could be read as a change."""
+    return {
+        "type": "profile",
+        "reason": "",
+        "profile_id": base.profile_id,
+        "base_version": base.version,
+        "effective_waves": 0,
+        "payload": _unread_body(payload),
+    }
 
 
 def _unread_body(payload: str | bytes | ProfileChange) -> dict[str, Any]:

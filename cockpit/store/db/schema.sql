@@ -134,6 +134,8 @@ CREATE TABLE orientation_profiles (
   status             TEXT NOT NULL DEFAULT 'active',
   ranking            TEXT NOT NULL DEFAULT 'utility' CHECK(ranking IN ('utility','density')),
   base_version       INTEGER,
+  -- The profile change that became this version.
+  change_id          TEXT,
   updated_by         TEXT NOT NULL,
   updated_at         TEXT NOT NULL, cache_json TEXT NOT NULL DEFAULT '{}',
   PRIMARY KEY(profile_id, version),
@@ -227,30 +229,11 @@ CREATE TABLE action_receipts (
   created_at      TEXT NOT NULL
 );
 
-CREATE TABLE profile_change_proposals (
-  proposal_id           TEXT PRIMARY KEY,
-  requested_by          TEXT NOT NULL,
-  base_profile_id       TEXT NOT NULL,
-  base_profile_version  INTEGER NOT NULL,
-  effective_waves       INTEGER NOT NULL,
-  proposal_json         TEXT NOT NULL,
-  status                TEXT NOT NULL,
-  rejection_code        TEXT,
-  rejection_reason      TEXT,
-  approved_by           TEXT,
-  applied_version       INTEGER,
-  created_at            TEXT NOT NULL,
-  decided_at            TEXT, request_digest TEXT NOT NULL DEFAULT '',
-  CHECK(status IN ('pending','approved','rejected','expired')),
-  CHECK((status = 'pending') = (decided_at IS NULL)),
-  CHECK((status = 'rejected') = (rejection_code IS NOT NULL))
-);
-
 CREATE TABLE adaptations (
   profile_id    TEXT NOT NULL,
   version       INTEGER NOT NULL,
   base_version  INTEGER NOT NULL,
-  proposal_id   TEXT NOT NULL REFERENCES profile_change_proposals(proposal_id),
+  proposal_id   TEXT NOT NULL REFERENCES proposals(proposal_id),
   horizon_waves INTEGER NOT NULL CHECK(horizon_waves >= 1),
   waves_begun   INTEGER NOT NULL DEFAULT 0,
   ended         TEXT CHECK(ended IN ('reverted','promoted','rolled_back')),
@@ -481,6 +464,7 @@ CREATE TABLE chains (
   max_chains   INTEGER NOT NULL CHECK(max_chains >= 1),
   max_cost     REAL,
   max_wall_s   REAL,
+  resume_until TEXT,
   base_branch  TEXT NOT NULL DEFAULT '',
   base_commit  TEXT NOT NULL,
   branch       TEXT NOT NULL,
@@ -673,7 +657,6 @@ CREATE TABLE estimates (
   kind          TEXT NOT NULL,
   family        TEXT NOT NULL CHECK(family IN ('model','offline','script','agent')),
   model         TEXT NOT NULL,
-  size          INTEGER NOT NULL,
   -- The first estimate and the current one; empty for sessions that are older than estimates.
   made_json     TEXT NOT NULL DEFAULT '',
   now_json      TEXT NOT NULL DEFAULT '',
@@ -814,7 +797,6 @@ CREATE INDEX idx_attention_rules_profile ON attention_rules(profile_id, profile_
 CREATE INDEX idx_context_requests_session ON context_requests(session_id, status);
 CREATE UNIQUE INDEX idx_receipts_terminal ON action_receipts(idempotency_key) WHERE terminal = 1;
 CREATE INDEX idx_receipts_action ON action_receipts(action_id);
-CREATE INDEX idx_profile_changes_status ON profile_change_proposals(status, created_at);
 CREATE UNIQUE INDEX idx_adaptations_running ON adaptations(profile_id) WHERE ended IS NULL;
 CREATE INDEX idx_orientation_feedback_wave ON orientation_feedback(wave_id);
 CREATE INDEX idx_observation_jobs_status ON observation_jobs(wave_id, status);
@@ -843,7 +825,7 @@ CREATE INDEX idx_queue_story ON work_queue(story_id, priority_score DESC, number
 CREATE INDEX idx_events_created ON events(created_at);
 CREATE INDEX idx_context_requests_wave ON context_requests(wave_id, call_id);
 CREATE INDEX idx_journal_wave ON journal(wave_id, action, seq);
-CREATE INDEX idx_profile_changes_created ON profile_change_proposals(created_at);
+CREATE INDEX idx_proposals_profile ON proposals(created_at) WHERE kind = 'profile';
 CREATE INDEX idx_session_facts_kept ON session_facts(session_id, ordinal)
   WHERE source_type = 'exchange' AND pinned_from IS NOT NULL;
 CREATE INDEX idx_events_leased ON events(lease_owner) WHERE lease_owner IS NOT NULL;
@@ -887,13 +869,6 @@ BEGIN SELECT RAISE(ABORT, 'receipts are immutable'); END;
 
 CREATE TRIGGER action_receipts_no_delete BEFORE DELETE ON action_receipts
 BEGIN SELECT RAISE(ABORT, 'receipts are immutable'); END;
-
-CREATE TRIGGER profile_changes_decided_once BEFORE UPDATE ON profile_change_proposals
-WHEN OLD.status <> 'pending' AND (NEW.status <> OLD.status OR NEW.proposal_json <> OLD.proposal_json)
-BEGIN SELECT RAISE(ABORT, 'a profile change is decided once'); END;
-
-CREATE TRIGGER profile_changes_stay BEFORE DELETE ON profile_change_proposals
-BEGIN SELECT RAISE(ABORT, 'profile changes are kept'); END;
 
 CREATE TRIGGER orientation_feedback_no_update BEFORE UPDATE ON orientation_feedback
 BEGIN SELECT RAISE(ABORT, 'feedback is append-only'); END;
@@ -953,3 +928,22 @@ BEGIN SELECT RAISE(ABORT, 'a proposal is decided once'); END;
 
 INSERT INTO journal_head(one, seq, digest, sealed) VALUES (1, 0, '', 0);
 INSERT INTO hook_absorber VALUES (1, 0);
+
+-- For other programs: profile changes are proposals; the guard rejects with "CODE: why".
+CREATE VIEW profile_change_proposals AS SELECT
+  proposal_id,
+  json_extract(body_json, '$.requested_by') AS requested_by,
+  json_extract(body_json, '$.profile_id') AS base_profile_id,
+  json_extract(body_json, '$.base_version') AS base_profile_version,
+  json_extract(body_json, '$.effective_waves') AS effective_waves,
+  json_extract(body_json, '$.payload') AS proposal_json,
+  CASE status WHEN 'discussed' THEN 'rejected' ELSE status END AS status,
+  CASE WHEN decided_by = 'guard' THEN substr(reason, 1, instr(reason, ': ') - 1)
+    WHEN status IN ('rejected','discussed') THEN status END AS rejection_code,
+  CASE WHEN decided_by = 'guard' THEN substr(reason, instr(reason, ': ') + 2)
+    WHEN status IN ('rejected','discussed') THEN reason END AS rejection_reason,
+  CASE status WHEN 'approved' THEN decided_by END AS approved_by,
+  (SELECT version FROM orientation_profiles WHERE change_id = proposals.proposal_id) AS applied_version,
+  created_at,
+  decided_at
+FROM proposals WHERE kind = 'profile';

@@ -43,7 +43,6 @@ class Action(StrEnum):
     PROFILE_PROPOSED = "orientation.profile.proposed"
     PROFILE_APPROVED = "orientation.profile.approved"
     PROFILE_REJECTED = "orientation.profile.rejected"
-    PROFILE_EXPIRED = "orientation.profile.expired"
     PROFILE_APPLIED = "orientation.profile.applied"
     PROFILE_REVERTED = "orientation.profile.reverted"
     PROFILE_PROMOTED = "orientation.profile.promoted"

@@ -58,12 +58,6 @@ class FoldersWatch:
             raise OSError(ctypes.get_errno(), f"inotify cannot watch {folder}")
         self._folders[number] = folder
 
-    def discard(self, folder: Path) -> None:
-        """Stop watching a folder."""
-        for number in [each for each, path in self._folders.items() if path == folder]:
-            del self._folders[number]
-            self._library.inotify_rm_watch(self._descriptor, number)  # one that is gone: an error
-
     def _read(self) -> None:
         try:
             events = os.read(self._descriptor, _READ)

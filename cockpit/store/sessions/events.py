@@ -1,7 +1,7 @@
 """Durable events: ingested → claimable → leased → acked | nacked → … | dead-lettered.
 
-One lease owner at a time; an expired lease makes the event claimable again; a wrong or expired
-token cannot acknowledge it. Specified in ``docs/reference/kernel.md``.
+One lease owner at a time, and only the owner acknowledges; an expired lease makes the event claimable again.
+Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.core.clock import format_time
-from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
@@ -45,8 +45,6 @@ class Event(Struct, frozen=True):
     payload: Mapping[str, Any]
     attempts: int
     trace_id: str
-    lease_token: str = ""
-    """Empty unless the caller holds the lease."""
 
 
 EventState = Literal["waiting", "leased", "returned", "handled", "dead"]
@@ -141,28 +139,6 @@ def ingest(
     return event_id
 
 
-def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
-    """Lease the first claimable event of ``source``, or return None.
-
-    The lowest tier comes first, then the oldest event. Events without attempts left are
-    dead-lettered on the way. The lease holds for ``lease_s`` seconds.
-    """
-    return next(_claim(tx, source, owner, lease_s, 1), None)
-
-
-def claim_all(tx: Tx, *, source: str, owner: str, lease_s: float) -> list[Event]:
-    """Lease every claimable event of ``source``, as :func:`claim` does one after the other."""
-    return list(_claim(tx, source, owner, lease_s, _AT_ONCE))
-
-
-def _claim(tx: Tx, source: str, owner: str, lease_s: float, at_once: int) -> Iterator[Event]:
-    count = at_once
-    while count == at_once:
-        rows = _claimable(tx, source, at_once)
-        count = len(rows)
-        yield from _lease_rows(tx, source, rows, owner, lease_s)
-
-
 def _claimable(tx: Tx, source: str, at_once: int) -> list[tuple[Any, ...]]:
     now = tx.now()
     return tx.execute(
@@ -174,18 +150,6 @@ def _claimable(tx: Tx, source: str, at_once: int) -> list[tuple[Any, ...]]:
         " ORDER BY tier, available_at, event_id LIMIT ?",
         (source, now, now, at_once),
     ).fetchall()
-
-
-def _lease_rows(
-    tx: Tx, source: str, rows: Sequence[tuple[Any, ...]], owner: str, lease_s: float
-) -> Iterator[Event]:
-    for event_id, event_type, tier, payload, attempts, most, trace_id, _ in rows:
-        if attempts >= most:
-            _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
-            continue
-        token = _lease(tx, event_id, event_type, trace_id, owner, lease_s)
-        body = parse_json(payload)
-        yield Event(event_id, source, event_type, tier, body, attempts + 1, trace_id, token)
 
 
 class WaitingEvents(Struct, frozen=True):
@@ -210,34 +174,28 @@ def select_waiting(tx: Tx, source: str) -> WaitingEvents:
 
 
 def claim_waiting(tx: Tx, waiting: WaitingEvents, *, owner: str, lease_s: float) -> list[Event]:
-    """Lease every claimable event, as :func:`claim_all` does."""
-    claimed = list(_lease_rows(tx, waiting.source, waiting.rows, owner, lease_s))
-    if len(waiting.rows) == _AT_ONCE:
-        claimed += claim_all(tx, source=waiting.source, owner=owner, lease_s=lease_s)
+    """Lease every claimable event of the source for ``lease_s`` seconds.
+
+    The lowest tier comes first, then the oldest event. Events without attempts left are dead-lettered on
+    the way.
+    """
+    claimed: list[Event] = []
+    rows = waiting.rows
+    while rows:
+        claimed += _lease_rows(tx, waiting.source, rows, owner, lease_s)
+        rows = tuple(_claimable(tx, waiting.source, _AT_ONCE)) if len(rows) == _AT_ONCE else ()
     return claimed
 
 
-def ack(tx: Tx, event_id: str, lease_token: str) -> None:
-    """Mark the event as handled. Raises :class:`Stale` for a wrong or expired lease."""
-    event_type, trace_id, _, _ = _held(tx, event_id, lease_token)
-    tx.execute(
-        "UPDATE events SET acked_at=?, lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
-        " WHERE event_id=?",
-        (tx.now(), event_id),
-    )
-    _journal(tx, EventAcked, event_id, event_type, trace_id)
-
-
-def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
-    """Return an event that could not be handled; it is claimable again after a pause.
-
-    Without attempts left it is dead-lettered. Raises :class:`Stale` for a wrong or expired lease.
-    """
-    event_type, trace_id, attempts, most = _held(tx, event_id, lease_token)
-    if attempts >= most:
-        _dead_letter(tx, event_id, event_type, trace_id, error)
-        return
-    _return(tx, event_id, event_type, trace_id, attempts, error)
+def _lease_rows(
+    tx: Tx, source: str, rows: Sequence[tuple[Any, ...]], owner: str, lease_s: float
+) -> Iterator[Event]:
+    for event_id, event_type, tier, payload, attempts, most, trace_id, _ in rows:
+        if attempts >= most:
+            _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
+            continue
+        _lease(tx, event_id, event_type, trace_id, owner, lease_s)
+        yield Event(event_id, source, event_type, tier, parse_json(payload), attempts + 1, trace_id)
 
 
 def ack_owned(tx: Tx, owner: str) -> None:
@@ -341,21 +299,9 @@ def count_waiting(connection: sqlite3.Connection, source: str) -> int:
     return int(count)
 
 
-def _held(tx: Tx, event_id: str, lease_token: str) -> tuple[str, str, int, int]:
-    row = tx.execute(
-        "SELECT event_type, trace_id, attempts, max_attempts FROM events WHERE event_id=?"
-        " AND lease_token=? AND lease_expires_at>? AND acked_at IS NULL AND dead_letter_at IS NULL",
-        (event_id, lease_token, tx.now()),
-    ).fetchone()
-    if row is None:
-        raise Stale(f"The lease on event {event_id} has expired or belongs to another process.")
-    event_type, trace_id, attempts, most = row
-    return event_type, trace_id, attempts, most
-
-
 def _lease(
     tx: Tx, event_id: str, event_type: str, trace_id: str, owner: str, lease_s: float
-) -> str:
+) -> None:
     token = tx.ids.new("lease")
     expires = format_time(tx.clock.now() + timedelta(seconds=lease_s))
     tx.execute(
@@ -364,7 +310,6 @@ def _lease(
         (owner, token, expires, event_id),
     )
     _journal(tx, EventLeased, event_id, event_type, trace_id)
-    return token
 
 
 def _return(

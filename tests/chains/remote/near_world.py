@@ -19,7 +19,8 @@ from tasks.taskrun_world import PASSES, World, finish, git, turn
 from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.remote.jetstream_queue import open_queue
-from cockpit.chains.remote.remote_worker import RemoteWorker, WorkerSetup
+from cockpit.chains.remote.remote_run import WorkerSetup
+from cockpit.chains.remote.remote_worker import RemoteWorker
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.worker import run_worker
 from cockpit.core.clock import SystemClock

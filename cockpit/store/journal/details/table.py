@@ -59,7 +59,6 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.PROFILE_PROPOSED: profiles.ProfileProposed,
     Action.PROFILE_APPROVED: profiles.ProfileApproved,
     Action.PROFILE_REJECTED: profiles.ProfileRejected,
-    Action.PROFILE_EXPIRED: profiles.ProfileExpired,
     Action.PROFILE_APPLIED: profiles.ProfileApplied,
     Action.PROFILE_REVERTED: profiles.ProfileReverted,
     Action.PROFILE_PROMOTED: profiles.ProfilePromoted,

@@ -9,9 +9,9 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import uvicorn
@@ -46,8 +46,17 @@ class Listening(msgspec.Struct, frozen=True):
     """The certificate's private key; None: it is in the certificate's file."""
 
 
-def guarded_config(app: ASGIApp, *, log_level: str, largest_message: int = 0) -> uvicorn.Config:
-    """Return how ``app`` is served. ``largest_message``: bytes of a WebSocket's message; 0 serves none."""
+def guarded_config(
+    app: ASGIApp,
+    *,
+    log_level: str,
+    largest_message: int = 0,
+    lifespan: Literal["auto", "off"] = "off",
+) -> uvicorn.Config:
+    """Return how ``app`` is served. ``largest_message``: bytes of a WebSocket's message; 0 serves none.
+
+    ``lifespan``: whether the application hears of the server's start and end.
+    """
     sockets: dict[str, Any] = {"ws": "none"}
     if largest_message:
         sockets = {
@@ -66,20 +75,43 @@ def guarded_config(app: ASGIApp, *, log_level: str, largest_message: int = 0) ->
         timeout_graceful_shutdown=_LEAVE_S,
         server_header=False,
         proxy_headers=False,
-        lifespan="off",
+        lifespan=lifespan,
         **sockets,
     )
 
 
+async def _do_nothing() -> None:
+    pass
+
+
 class GuardedServer(uvicorn.Server):
-    """uvicorn's server, with a limit for handshakes."""
+    """uvicorn's server, with a limit for handshakes.
+
+    ``before_end`` and ``after_end`` are awaited before answers are let to their end, and after it. Here,
+    because the signal that ends the server interrupts whatever is awaited after it.
+    """
 
     protocol: type[GuardedProtocol] = GuardedProtocol
     handshake_s: float = HANDSHAKE_S
 
-    def __init__(self, config: uvicorn.Config, context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        context: ssl.SSLContext | None = None,
+        *,
+        before_end: Callable[[], Awaitable[None]] = _do_nothing,
+        after_end: Callable[[], Awaitable[None]] = _do_nothing,
+    ) -> None:
         super().__init__(config)
         self._context = context
+        self._before_end = before_end
+        self._after_end = after_end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let answers end, and stop."""
+        await self._before_end()
+        await super().shutdown(sockets)
+        await self._after_end()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen on the sockets."""

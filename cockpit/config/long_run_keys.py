@@ -1,10 +1,10 @@
-"""The settings of ``[work]`` that bring into a worktree what git ignores."""
+"""The settings of ``[work]`` for long runs: what a worktree lacks, and who continues at a limit."""
 
 from __future__ import annotations
 
 from cockpit.config.setting import COMMANDS, NAMES, VARIABLES, Key
 
-WORKTREE_KEYS = (
+LONG_RUN_KEYS = (
     Key(
         "work",
         "setup",
@@ -48,5 +48,16 @@ WORKTREE_KEYS = (
         env="",
         purpose="Variables of each worktree; `{port}` is a free port of its own, `{task}` its task",
         project="fills",
+    ),
+    Key(
+        "work",
+        "fallback_runners",
+        field="work.fallback_runners",
+        type=NAMES,
+        allowed="a list of external agents",
+        default=(),
+        env="",
+        purpose="Agents that continue a chain, in this order, where a provider takes no more for now",
+        project="none",
     ),
 )
