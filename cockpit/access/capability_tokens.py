@@ -105,7 +105,7 @@ def load(connection: sqlite3.Connection, cap_id: str) -> Token:
     """Return the token with that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE cap_id=?", (cap_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no token {cap_id}; `cockpit tokens list` names them.")
+        raise NotFound(f"There is no token {cap_id}; `cockpit tokens` names them.")
     return _read(row)
 
 
@@ -141,7 +141,7 @@ def holder(connection: sqlite3.Connection, secret: str, now: str) -> Caller:
     ):
         raise TokenRefused(
             f"The token {token.cap_id} is not in the store as cockpit issued it. Nothing was done; ask for a"
-            " new one. `cockpit journal verify` lists what was changed in the store."
+            " new one. `cockpit debug journal verify` lists what was changed in the store."
         )
     status = token.status(now)
     if status != "valid":

@@ -170,8 +170,8 @@ async def _run_waves(engine: Engine, lease: _Lease, step: _Step | None) -> Sessi
         if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
             raise SessionPruned(
                 f"Session {session_id} cannot resume: its facts were pruned. Restore them with"
-                " `cockpit prune --restore ARCHIVE`, or start a new session. `cockpit state show` names the"
-                " archives' folder."
+                " `cockpit prune --restore ARCHIVE`, or start a new session. `cockpit debug state .` names"
+                " the archives' folder."
             )
         forget_offers(engine, session_id)
         dispatcher = open_dispatcher(engine)
@@ -354,8 +354,8 @@ def _refuse_given_up(session: Session, last: Wave | None) -> None:
 
 def _given_up_text(ordinal: int, event_id: str) -> str:
     return (
-        f"Wave {ordinal} failed too often and is not tried again. `cockpit events show {event_id}` shows"
-        f" its event, and `cockpit events retry {event_id}` lets the session try it in a new wave."
+        f"Wave {ordinal} failed too often and is not tried again. `cockpit debug events {event_id}` shows"
+        f" its event, and `cockpit debug events retry {event_id}` lets the session try it in a new wave."
     )
 
 

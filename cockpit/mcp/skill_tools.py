@@ -98,9 +98,7 @@ async def _get_skill(
 
     skill = await dispatcher.engine.run(read)
     if skill is None:
-        raise WrongArguments(
-            f"There is no skill {arguments.name!r}; `cockpit skills list` shows all."
-        )
+        raise WrongArguments(f"There is no skill {arguments.name!r}; `cockpit skills` shows all.")
     return skill
 
 

@@ -35,7 +35,7 @@ async def test_long_lists_and_texts_are_cut_and_that_is_said(stage):
     assert told.count("… 7 earlier") == 2
     handoff = HandoffView("T-1", status="PASS", details="x" * (READ_MOST + 5), kept=True)
     told = "\n".join(row.value.plain if row.value else row.name for row in handoff_rows(handoff))
-    assert "5 more characters: `cockpit handoff show T-1 --details`" in told
+    assert "5 more characters: `cockpit handoff T-1 --details`" in told
     panel = TaskPanel(TaskView("T-1", "title", description="word " * READ_MOST))
     async with stage(panel) as pilot:
         panel.focus()

@@ -113,7 +113,7 @@ def handoff_rows(view: HandoffView, *, brief: bool = False) -> list[SheetRow]:
         shown, left = view.details[:READ_MOST], len(view.details) - READ_MOST
         rows += [_GAP, SheetRow("Details"), SheetRow("", _indented(block(shown), "  "))]
         if left > 0:
-            note = f"! {left:,} more characters: `cockpit handoff show {view.task} --details`"
+            note = f"! {left:,} more characters: `cockpit handoff {view.task} --details`"
             rows.append(SheetRow("", line((note, WARN))))
     return rows
 

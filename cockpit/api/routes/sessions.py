@@ -98,7 +98,7 @@ class SessionPage:
 
 @dataclass(frozen=True, slots=True)
 class ShownSession(SessionBody):
-    """A session; ``report`` is the document of ``cockpit sessions show --json``."""
+    """A session; ``report`` is the document of ``cockpit sessions last --json``."""
 
     report: dict[str, Any]
 

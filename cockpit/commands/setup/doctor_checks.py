@@ -306,7 +306,7 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         fix = f"replace it with a copy from {path.parent / 'backups'}"
         checks = [Check("store", "broken", f"{path} is damaged: {pages}", fix)]
     if verdict is None:
-        fix = "run `cockpit journal verify` once; from then on this check reads the new rows"
+        fix = "run `cockpit debug journal verify` once; from then on this check reads the new rows"
         checks.append(Check("journal", "missing", "long, and never verified", fix))
     elif verdict.broken is not None:
         fix = "the file was changed by hand; export your data and start with a new store"
@@ -317,10 +317,10 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         checks.append(Check("journal", "ok", detail))
     if tables.faults:
         more = f" and {pluralize(len(tables.faults) - 1, 'more row')}" if tables.faults[1:] else ""
-        fix = "`cockpit journal verify` lists what was changed by hand; restore a backup"
+        fix = "`cockpit debug journal verify` lists what was changed by hand; restore a backup"
         checks.append(Check("tables", "broken", f"{tables.faults[0]}{more}", fix))
     if fault:
-        fix = "if you restored a backup, accept it with `cockpit journal anchor --accept`"
+        fix = "if you restored a backup, accept it with `cockpit debug journal anchor --accept`"
         checks.append(Check("anchor", "broken", fault, fix))
     return [*checks, *privacy]
 
@@ -333,7 +333,7 @@ def _states() -> Check:
     names = ", ".join(state.name for state, _ in gone[:MOST_STATES])
     more = f" and {len(gone) - MOST_STATES:,} more" if len(gone) > MOST_STATES else ""
     detail = f"{pluralize(len(gone), 'state')} of projects that are gone: {names}{more}"
-    fix = "`cockpit state clean` deletes them; `cockpit state adopt` takes over that of a moved project"
+    fix = "`cockpit debug state clean` deletes them"
     return Check("states", "missing", detail, fix)
 
 

@@ -147,8 +147,8 @@ class ProjectReader:
         if not project.exists:
             return self._without(
                 "gone",
-                f"It is not at {project.home}: deleted, moved, or not mounted. `cockpit state adopt` brings"
-                " the state of a moved one back, `cockpit projects forget` takes it off the list.",
+                f"It is not at {project.home}: deleted, moved, or not mounted. `cockpit projects forget`"
+                " takes it off the list.",
             )
         try:
             info = project.database.lstat()

@@ -24,7 +24,7 @@ async def ask_own_guards(context: WaveContext, call: Call, state: GuardState) ->
             return Refusal(
                 approved.guard_id,
                 f"This call is not carried out: another program changed the approval of the guard"
-                f" {approved.guard_id}. Only the user can change that: `cockpit journal verify`.",
+                f" {approved.guard_id}. Only the user can change that: `cockpit debug journal verify`.",
             )
         try:
             guard = restore_guard(approved.guard_id, approved.sources, approved.digest)

@@ -2,7 +2,7 @@
 
 They save reading the journal from its first row. They lie in the same file as the journal: whoever can
 change the one can change the other, so a checkpoint shows that nothing changed by mistake since, and not
-that nobody wanted to. ``cockpit journal verify`` reads every row and uses none. Specified in
+that nobody wanted to. ``cockpit debug journal verify`` reads every row and uses none. Specified in
 ``docs/reference/journal.md``.
 """
 

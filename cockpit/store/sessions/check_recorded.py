@@ -104,7 +104,7 @@ _PHASES = {
 }
 """The phase of an action after each event of it."""
 
-_ADVICE = "`cockpit journal verify` lists what was changed in the store."
+_ADVICE = "`cockpit debug journal verify` lists what was changed in the store."
 
 
 def require_as_shown(connection: sqlite3.Connection, proposal: ProposalRow) -> None:
