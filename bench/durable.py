@@ -16,7 +16,7 @@ from measure import Row, in_turns, row
 
 from cockpit.store.context import facts
 from cockpit.store.context.facts import Fact, Level
-from cockpit.store.db.connection import WritingConnection, connect
+from cockpit.store.db.connection import connect
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import outbox, waves
@@ -37,7 +37,7 @@ def rows() -> list[Row]:
         ]
 
 
-class _Recording(WritingConnection):
+class _Recording(sqlite3.Connection):
     """Notes the statements that a transaction runs, so that a bare connection can run the same ones."""
 
     noted: ClassVar[list[tuple[Any, ...]]] = []

@@ -16,7 +16,6 @@ import wave
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from cold_start import measured
@@ -59,15 +58,13 @@ def _commands(root: Path, environment: dict[str, str]) -> list[Row]:
         return _children() - before
 
     run("journal", "-n", "1")
-    start = median(run("journal", "-n", "1") for _ in range(3))
     first = run("metrics")
     began = time.perf_counter()
     whole = run("debug", "journal", "verify")
-    waited, recent = time.perf_counter() - began, run("debug", "journal", "verify", "--recent")
+    waited = time.perf_counter() - began
     return [
-        row("journal verify with all tables, 1,000,000 rows", waited, "s", most=2.5),
-        row("… in CPU, of all its processes", whole, "s CPU"),
-        row("journal verify --recent, over tail", recent - start, "s CPU", most=0.3),
+        row("journal verify, 1,000,000 rows", waited, "s"),
+        row("… in CPU", whole, "s CPU"),
         row("metrics, first time", first, "s CPU"),
         row("metrics, from stored counts", run("metrics"), "s CPU", most=1.0),
         row("doctor", run("doctor"), "s CPU", most=1.0),

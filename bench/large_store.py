@@ -1,7 +1,7 @@
 """A store as months of work leave it: sessions of waves, a backlog, chains, external agents.
 
 Rows are written in bulk, with the shapes and the proportions of real ones; the digests of the journal's
-chain and the seals of the tables' rows are computed, so that the store verifies.
+chain are computed, so that the store verifies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import format_time
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import chain_digest, journal, seals
+from cockpit.store.journal import chain_digest, journal
 from cockpit.store.sessions import proposals, sessions
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -71,7 +71,6 @@ class _Writer:
             "SELECT seq, digest, sealed FROM journal_head"
         ).fetchone()
         self._session = self._wave = ""
-        self._written = seals.Collector(connection)
 
     def write(self) -> None:
         number = 0
@@ -95,9 +94,8 @@ class _Writer:
             self._seq, self._now(), "t", self._session, self._wave, "", "default", 1, actor, action,
             "ok", None, "", canonical_json(detail),
         )  # fmt: skip
-        sealed = self._written.take()
-        self._digest = chain_digest.chain_digest(self._digest, values, sealed)
-        self._connection.execute(journal._INSERTS[1], (*values, self._digest, sealed))
+        self._digest = chain_digest.chain_digest(self._digest, values)
+        self._connection.execute(journal.INSERT, (*values, self._digest))
 
     def _one_session(self, number: int) -> None:
         self._session, self._wave = f"s-{number:07d}", ""

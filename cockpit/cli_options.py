@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
@@ -32,6 +33,24 @@ class Duration(click.ParamType[float]):
         if match is None:
             self.fail(f"{value!r} is not a duration. Write for example 90, 15m or 2h.", param, ctx)
         return float(match[1]) * _SECONDS[match[2]]
+
+
+class TimeOfDay(click.ParamType[datetime]):
+    """A time of day on this machine, ``07:00``, as its next moment."""
+
+    name = "HH:MM"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is not a time of day. Write for example 07:00.", param, ctx)
+        now = datetime.now().astimezone()
+        at = now.replace(hour=int(match[1]), minute=int(match[2]), second=0, microsecond=0)
+        return at if at > now else at + timedelta(days=1)
 
 
 class Dollars(click.FloatRange):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from cockpit.access.gh_table import Spec
-from cockpit.access.parse_shell import parse_shell
-from cockpit.access.shell_syntax import SimpleCommand
 from cockpit.core.errors import CockpitError
 
 _OPERATORS = frozenset(";&|<>()")
@@ -56,27 +55,15 @@ def split_words(command: str | Sequence[str]) -> list[str]:
 
 
 def _split_line(line: str) -> list[str]:
-    if not line.strip():
-        return []
-    if "\0" in line:
-        raise GhRefused("the command contains a NUL character")
-    script = parse_shell(line.strip(), comments=False)
-    if script.errors:
-        text = script.errors[0].text[:40]
-        raise GhRefused(f"the command cannot be split into words at {text!r}: check its quotes")
-    operators = [mark.text for mark in script.separators if mark.kind == "separator"]
-    item = script.items[0] if len(script.items) == 1 else None
-    if not isinstance(item, SimpleCommand) or operators or item.assignments or item.redirections:
-        text = (operators or [line.strip()])[0][:20]
-        raise GhRefused(f"{text!r} is shell syntax, and no shell runs here: give one gh command")
-    for word in item.words:
-        if any(
-            mark.kind in ("command", "process") and mark.start == word.start for mark in word.marks
-        ):
-            raise GhRefused(
-                f"{word.text[:20]!r} is shell syntax, and no shell runs here: give one gh command"
-            )
-    return [word.text for word in item.words]
+    lexer = shlex.shlex(line.strip(), posix=True, punctuation_chars=True)
+    # A line break ends a command in a shell: here it is part of a word, which no command takes.
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    try:
+        return list(lexer)
+    except ValueError as error:
+        raise GhRefused(
+            f"the command cannot be split into words ({error}): check its quotes"
+        ) from error
 
 
 def read_arguments(words: list[str], spec: Spec, name: str) -> GhArguments:

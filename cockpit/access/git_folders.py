@@ -199,11 +199,6 @@ def _load(file: str) -> bytes:
         os.close(descriptor)
 
 
-def has_own_settings(folders: GitFolders) -> bool:
-    """Whether there may be settings of this checkout alone, such as another folder of its files."""
-    return os.path.lexists(f"{folders.own}/config.worktree")
-
-
 def read_head(folders: GitFolders) -> str | None:
     """Return the branch (``refs/heads/…``) or commit that HEAD names; None leaves the question to git."""
     head = f"{folders.own}/HEAD"
@@ -264,15 +259,6 @@ def has_parent(folders: GitFolders, commit: str) -> bool:
     except (OSError, zlib.error):
         return True
     return b"\nparent " in head.partition(b"\n\n")[0]
-
-
-def is_nowhere_checked_out(folders: GitFolders, branch: str) -> bool:
-    """Whether no checkout of the repository is on ``branch`` for certain; False leaves it to git."""
-    try:
-        heads = [read_head(each) for each in list_checkouts(folders)]
-    except OSError:
-        return False
-    return None not in heads and branch not in heads
 
 
 def list_checkouts(folders: GitFolders) -> list[GitFolders]:

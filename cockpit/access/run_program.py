@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from cockpit.access.git_folders import (
     read_git_folders,
 )
 from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
-from cockpit.access.process_group import GroupRun
+from cockpit.access.process_group import Overflow, end_group, ended, feed, start
 from cockpit.access.reading_sandbox import reading_sandbox
 from cockpit.core.errors import PASSING, CockpitError, MachineFault
 from cockpit.core.project.own_programs import find_program
@@ -35,6 +36,7 @@ from cockpit.core.project.safe_git import (
     reads_tree,
 )
 
+_CHUNK = 65_536
 MAX_BYTES = 4 * 1024 * 1024
 """Default limit of a program's output, standard output and error together, in bytes."""
 
@@ -142,9 +144,7 @@ async def run_program(
         raise CockpitError(f"cannot run {words[0]!r} in {cwd.name!r}: no such directory")
     started = time.monotonic()
     try:
-        run = GroupRun(
-            words, cwd, env, stdin=stdin, max_bytes=max_bytes, files=files, on_output=on_output
-        )
+        process = await start(words, cwd, env, piped=stdin is not None, files=files)
     except FileNotFoundError as error:
         if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - as above; it went since
             gone = f"cannot run {words[0]!r} in {cwd.name!r}: no such directory"
@@ -155,27 +155,59 @@ async def run_program(
         if error.errno in _PASSING:
             raise ProgramNotStarted(words[0], reason) from error
         raise ProgramMissing(words[0], reason) from error
-    timed_out = False
+    output = _Output(max_bytes, on_output)
+    drains = [
+        asyncio.ensure_future(output.drain(process.stdout, output.out)),
+        asyncio.ensure_future(output.drain(process.stderr, output.err)),
+    ]
+    feeding = asyncio.ensure_future(feed(process, stdin))
+    timed_out = truncated = False
     try:
         if on_start is not None:
-            on_start(run.pid)
+            on_start(process.pid)
         # Not wait_for: on 3.11 it can swallow a cancellation that meets the program's end.
         async with asyncio.timeout(timeout_s):
-            await run.wait()
+            await ended(process, drains)
     except TimeoutError:
         timed_out = True
+    except Overflow:
+        truncated = True
     finally:
         # Children that outlive the program itself are part of what was started, and go with it.
-        code = await run.end()
+        await asyncio.shield(end_group(process))
+        for reading in (*drains, feeding):
+            reading.cancel()
+        await asyncio.gather(*drains, feeding, return_exceptions=True)
+    code = process.returncode
     return Finished(
         argv=words,
-        code=code,
-        stdout=bytes(run.out),
-        stderr=bytes(run.err),
+        code=-signal.SIGKILL if code is None else code,
+        stdout=bytes(output.out),
+        stderr=bytes(output.err),
         timed_out=timed_out,
-        truncated=run.full,
+        truncated=truncated,
         duration_ms=int((time.monotonic() - started) * 1000),
     )
+
+
+class _Output:
+    """What a program writes, up to a limit for both of its streams together."""
+
+    def __init__(self, max_bytes: int, on_output: Callable[[bytes], object] | None) -> None:
+        self.out, self.err = bytearray(), bytearray()
+        self._left = max_bytes
+        self._on_output = on_output
+
+    async def drain(self, stream: asyncio.StreamReader | None, into: bytearray) -> None:
+        """Read a stream to its end. Raises ``Overflow``, and what ``on_output`` raises."""
+        while stream is not None and (chunk := await stream.read(_CHUNK)):
+            kept = chunk[: self._left]
+            into += kept
+            self._left -= len(kept)
+            if self._on_output is not None and kept:
+                self._on_output(kept)
+            if len(kept) < len(chunk):
+                raise Overflow
 
 
 _SETTINGS = RepositorySettings()

@@ -302,7 +302,7 @@ async def settle(
             return outbox.confirm(tx, action_id, summary=words, detail=detail)
         if decision == "retry":
             if proposal_id is not None:
-                proposals.load_approved(tx, proposal_id)
+                proposals.load_approved(tx.connection, proposal_id)
             return outbox.requeue(tx, action_id)
         why = action.last_error.removesuffix(_DOUBT).strip()
         words = f"{why} {LOOK_FIRST} It was not run again, as {by} decided.".strip()

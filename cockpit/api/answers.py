@@ -8,10 +8,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from cockpit.api.callers import Answer
@@ -19,7 +19,6 @@ from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.keyset_page import Place
 
-R = TypeVar("R")
 _TAG = 32
 _LONGEST_CURSOR = 400
 
@@ -85,12 +84,12 @@ def read_cursor(text: str) -> Place | None:
     return created_at, identity
 
 
-def page(rows: Sequence[R], following: Place | None, body: Callable[[R], Any]) -> dict[str, Any]:
+def page(items: Sequence[Mapping[str, Any]], following: Place | None) -> dict[str, Any]:
     """Return a page: its ``items``, and in ``next`` the cursor of the following page, or null."""
     cursor = None
     if following is not None:
         cursor = base64.urlsafe_b64encode(json.dumps(following).encode()).decode("ascii")
-    return {"items": [body(row) for row in rows], "next": cursor}
+    return {"items": items, "next": cursor}
 
 
 def _names(header: str, tag: str, *, weakly: bool) -> bool:

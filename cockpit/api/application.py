@@ -5,22 +5,19 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, compile_path
 
-from cockpit import __version__
 from cockpit.access.capability_tokens import TokenRefused
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSALS_DECIDE, NotAllowed
-from cockpit.api.callers import BEARER, At, open_counter
-from cockpit.api.operation_document import SCOPE, build_document
+from cockpit.api.callers import open_counter
+from cockpit.api.operations import OPERATION, Operation, build_document, routes_of
 from cockpit.api.problem_documents import REFUSED, STATUS, STATUS_CODES, of_error, problem
 from cockpit.api.routes import (
-    audit,
     chains,
     events,
     journal,
@@ -44,21 +41,23 @@ _OF_ACCESS = {*STATUS_CODES[401], *STATUS_CODES[403]}
 """Codes that say who may not do something: nothing goes before them."""
 _ALSO_OPENED_BY = {PROPOSALS_DECIDE: APPROVE}
 """By scope of a route: another scope whose holders it asks for more, by what they decide."""
-ROUTERS = (
-    orientation.router,
-    proposals.router,
-    sessions.router,
-    tasks.router,
-    tasks.tools,
-    chains.router,
-    events.router,
-    journal.router,
-    tokens.router,
-    audit.router,
-    webhooks.router,
-    monitoring.router,
+OPERATIONS: tuple[Operation, ...] = tuple(
+    operation
+    for topic in (
+        orientation.topic,
+        proposals.topic,
+        sessions.topic,
+        tasks.topic,
+        chains.topic,
+        events.topic,
+        journal.topic,
+        tokens.topic,
+        webhooks.topic,
+        monitoring.topic,
+    )
+    for operation in topic.operations
 )
-"""Every route, in the order of the document."""
+"""Every operation, in the order of the document."""
 
 
 def application(
@@ -66,49 +65,30 @@ def application(
     settings: RuntimeSettings,
     refused: RefusedRequests | None = None,
     project: ServedProject | None = None,
-) -> FastAPI:
-    """The routes over ``store``, without the gate before them (:mod:`cockpit.api.middleware`).
+) -> Starlette:
+    """The operations over ``store``, without the gate before them (:mod:`cockpit.api.middleware`).
 
     ``project`` runs sessions; by default the server runs none. ``refused`` journals refusals; by default
     one of its own, which writes none after the first of a minute.
     """
-    app = new_application()
+
+    async def show_document(request: Request) -> Response:
+        await open_counter(request).read(lambda connection, caller: None)
+        return JSONResponse(build_document(OPERATIONS))
+
+    handlers: dict[Any, Any] = {
+        CockpitError: _answer_error,
+        HTTPException: _answer_http_error,
+        Exception: _answer_crash,
+    }
+    routes = [*routes_of(OPERATIONS), Route(DOCUMENT, show_document)]
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
     app.state.project = project or ServedProject(store, settings)
     app.state.stream = JournalStream(store)
     app.state.numbers = monitoring.Numbers()
     app.state.refused = refused or RefusedRequests(store, "http")
-    for router in ROUTERS:
-        app.include_router(router)
-
-    @app.get(DOCUMENT, include_in_schema=False)
-    async def openapi(at: At) -> JSONResponse:
-        await at.read(lambda connection, caller: None)
-        return JSONResponse(document(app))
-
-    app.exception_handler(CockpitError)(_answer_error)
-    app.exception_handler(RequestValidationError)(_answer_invalid)
-    app.exception_handler(HTTPException)(_answer_http_error)
-    app.exception_handler(Exception)(_answer_crash)
     return app
-
-
-def new_application() -> FastAPI:
-    """Return an application without routes."""
-    return FastAPI(
-        title="cockpit",
-        version=__version__,
-        summary="Proposals, sessions, tasks, chains, events and the journal of one project.",
-        # The pages that show it load scripts from elsewhere, and the document wants a token.
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
-
-
-def document(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document: every route with its scope and every status that it answers with."""
-    return build_document(app.openapi)
 
 
 async def _answer_error(request: Request, error: CockpitError) -> Response:
@@ -125,29 +105,20 @@ async def _find_refusal(request: Request) -> CockpitError | None:
     A request is checked in parts, some of them before its token is looked up. Whoever may not call the route
     learns nothing of the others.
     """
-    extra = getattr(request.scope.get("route"), "openapi_extra", None) or {}
-    scope = extra.get(SCOPE)
-    if not scope:
+    operation: Operation | None = request.scope.get(OPERATION)
+    if operation is None or not operation.scope:
         return None
+    scope = operation.scope
 
     def check(connection: sqlite3.Connection, caller: Caller) -> None:
         if _ALSO_OPENED_BY.get(scope) not in caller.scopes:
             caller.require(scope, f"call {request.url.path}")
 
     try:
-        await open_counter(request, await BEARER(request)).read(check)
+        await open_counter(request).read(check)
     except (TokenRefused, NotAllowed) as refusal:
         return refusal
     return None
-
-
-async def _answer_invalid(request: Request, error: RequestValidationError) -> Response:
-    refusal = await _find_refusal(request)
-    if refusal is not None:
-        return await _answer_error(request, refusal)
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return problem("usage", f"{where}: {first['msg']}.")
 
 
 async def _answer_http_error(request: Request, error: HTTPException) -> Response:
@@ -165,10 +136,8 @@ async def _answer_http_error(request: Request, error: HTTPException) -> Response
 
 def _methods_at(request: Request) -> list[str]:
     """The methods of every route at the address; the router names those of the first one only."""
-    every = [*(route for router in ROUTERS for route in router.routes), *request.app.routes]
-    own = [route for route in every if isinstance(route, Route)]
-    matching = [route for route in own if route.matches(request.scope)[0] is Match.PARTIAL]
-    return sorted({method for route in matching for method in route.methods or ()})
+    matching = [each for each in OPERATIONS if compile_path(each.path)[0].match(request.url.path)]
+    return sorted({each.method for each in matching} or {"GET"})
 
 
 async def _answer_crash(request: Request, error: Exception) -> Response:

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.requests import Request
 
 from cockpit.access.capability_tokens import TokenRefused, holder
 from cockpit.access.http.guarded_protocol import PEER
+from cockpit.access.http.socket_peer import explain_peer_absence
 from cockpit.access.principals import Caller
-from cockpit.access.socket_peer import explain_peer_absence
 from cockpit.access.token_scopes import PROPOSALS_DECIDE, NotAllowed
 from cockpit.access.user_presence import explain_absence_of
 from cockpit.api.served_project import ServedProject
-from cockpit.core.canonical_json import digest
+from cockpit.core.canonical_json import digest, text_digest
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
@@ -33,7 +32,6 @@ from cockpit.store.db.transaction import Tx
 
 T = TypeVar("T")
 
-BEARER = HTTPBearer(auto_error=False, description="A token of `cockpit tokens issue`.")
 KEY_HEADER = "Idempotency-Key"
 LONGEST_KEY = 200
 
@@ -131,6 +129,39 @@ class Counter:
             raise answer.failure
         return answer
 
+    async def begin_once(
+        self,
+        turn: asyncio.Lock,
+        begin: Callable[[str, Caller], Awaitable[str]],
+        show: Callable[[sqlite3.Connection, str], Mapping[str, Any]],
+        scope: str,
+        activity: str,
+        *,
+        status: int = 201,
+    ) -> Answer:
+        """Begin something that no transaction holds, such as a process; a repeat gets the first answer.
+
+        ``begin`` is called with a text that is the same for a repeat whose first answer was never kept,
+        because the server died between the two; it returns the id of what began, or began before. ``turn``:
+        one begins at a time. Raises as :meth:`write_once` does.
+        """
+        key, requested = self.key, await self.request_digest()
+
+        def find(tx: Tx, caller: Caller) -> tuple[Caller, str, KeptAnswer | None]:
+            caller.require(scope, activity)
+            kept = idempotent_answers.find_in(tx, caller.namespace, key) if key else None
+            own = text_digest(f"{caller.namespace} {key} {requested}")[:16]
+            return caller, own if key else tx.ids.new("r"), kept
+
+        async with turn:
+            caller, request, kept = await self.write(find)
+            if kept is not None:
+                return repeat(kept, requested)
+            identity = await begin(request, caller)
+        return await self.write_once(
+            scope, activity, lambda tx, caller: Answer(status, show(tx.connection, identity))
+        )
+
     async def request_digest(self) -> str:
         """Return the digest of the request: method, address and body."""
         url = self.request.url
@@ -178,18 +209,12 @@ def require_policy(caller: Caller, absence: str, policy: str, verb: str, activit
         require_presence(caller, absence, f"{activity} with the policy {policy}")
 
 
-def open_counter(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
-) -> Counter:
+def open_counter(request: Request) -> Counter:
     """Return the counter of a request. Raises ``TokenRefused`` for one without a token."""
-    secret = credentials.credentials.strip() if credentials is not None else ""
-    if not secret:
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
         raise TokenRefused(
             "Send Authorization: Bearer TOKEN; `cockpit tokens issue` makes one.",
             code="token_missing",
         )
-    return Counter(request.app.state.project, request, secret)
-
-
-At = Annotated[Counter, Depends(open_counter)]
-"""The counter of a request. Without a token there is none."""
+    return Counter(request.app.state.project, request, secret.strip())

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
 
-from cockpit.core.canonical_json import digest, text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import (
     InvalidRecord,
@@ -17,10 +14,8 @@ from cockpit.core.read_record import (
     read_record,
     record_schema,
 )
-from cockpit.loop.decisions.decision_outcome import DecisionOutcome
-from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS, MAX_TEXT, ChangePayload
-from cockpit.store.context.profile_changes import ChangeProposal
-from cockpit.store.sessions.proposals import Proposal
+from cockpit.orient.profile_changes.change_record import MAX_TEXT, ChangePayload
+from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS
 
 R = TypeVar("R")
 
@@ -37,7 +32,7 @@ class DigestMissing(CockpitError):
     code = "digest_required"
 
 
-class Decision(Struct, frozen=True):
+class Verdict(Struct, frozen=True):
     """The body of a decision: the digest of the proposal as it was shown, and a reason."""
 
     shown_digest: Annotated[
@@ -48,28 +43,6 @@ class Decision(Struct, frozen=True):
         ),
     ] = None
     reason: Annotated[str, Meta(max_length=MAX_TEXT)] = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How a change stands; ``version`` is the one it became."""
-
-    proposal_id: str
-    status: str
-    version: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """That the server answers, and its version."""
-
-    status: str
-    version: str
-
-
-def read_decision(body: bytes) -> Decision:
-    """Read a decision's body; an empty body is an empty decision. Raises :class:`BodyMalformed`."""
-    return read_body(body, Decision, name="the decision")
 
 
 def read_body(
@@ -83,52 +56,10 @@ def read_body(
         raise BodyMalformed(str(error)) from error
 
 
-def request_digest(profile_id: str, body: bytes) -> str:
-    """Return the digest of a proposal as it was sent: two texts of the same JSON are the same."""
-    try:
-        fields = parse_object(body, name="the change", max_characters=MAX_CHARACTERS)
-    except InvalidRecord:
-        return text_digest(f"{profile_id}\n{body.hex()}")
-    return digest([profile_id, fields])
-
-
-def change_body(row: ChangeProposal, proposal: Proposal | None) -> dict[str, Any]:
-    """Return a change as it is answered; ``proposal`` is None for one that the guard refused at once."""
-    return {
-        "proposal_id": row.proposal_id,
-        "status": row.status,
-        "requested_by": row.requested_by,
-        "profile_id": row.profile_id,
-        "base_profile_version": row.base_version,
-        "effective_waves": row.effective_waves,
-        "version": row.applied_version,
-        "approved_by": row.approved_by,
-        "rejection_code": row.rejection_code,
-        "rejection_reason": row.rejection_reason,
-        "created_at": row.created_at,
-        "decided_at": row.decided_at,
-        "expires_at": proposal.expires_at if proposal else None,
-        "title": proposal.title if proposal else "",
-        "risk": proposal.risk if proposal else None,
-        "shown_digest": proposal.shown_digest if proposal else None,
-        "change": json.loads(row.payload),
-        "body": dict(proposal.body) if proposal else None,
-    }
-
-
-def standing(outcome: DecisionOutcome) -> Standing:
-    """The outcome as it is answered. Raises ``ProfileChangeRefused`` and ``Stale``."""
-    outcome.raise_if_refused()
-    return Standing(outcome.proposal_id, outcome.status, outcome.version)
-
-
 CHANGE = record_schema(ChangePayload, closed=True)
 """The schema of a profile change."""
 
-DECISION = record_schema(Decision, closed=True)
-"""The schema of a decision."""
-
-APPROVAL = {**DECISION, "required": ["shown_digest"]}
+APPROVAL = {**record_schema(Verdict, closed=True), "required": ["shown_digest"]}
 """The schema of an approval: nothing is approved unseen."""
 
 PROBLEM: dict[str, Any] = {

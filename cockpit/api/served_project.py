@@ -1,7 +1,7 @@
 """The project that a server serves: its store, and, when first needed, the engine and its sessions.
 
-Routes that only read and decide never load the engine. A session that is started or resumed over HTTP runs
-in the server's process. See ``docs/reference/http.md``, sessions.
+Routes that only read and decide never load the engine. A session that is started over HTTP, or
+wakes up for a message, runs in the server's process. See ``docs/reference/http.md``, sessions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from cockpit.loop.permissions.withdrawal import QUIT
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import events, proposals, sessions
-from cockpit.store.sessions.sessions import Session
 
 if TYPE_CHECKING:
     from cockpit.loop.runtime import Runtime
@@ -69,7 +68,7 @@ class ServedProject:
     async def run_chain(self, arguments: Sequence[str], request: ChainRequest) -> str:
         """Run ``cockpit ARGUMENTS`` in a process that outlives the server; return the chain's id.
 
-        Returns once that process has created or resumed the chain. Raises ``ChainCommandFailed`` where it
+        Returns once that process has created the chain. Raises ``ChainCommandFailed`` where it
         ends before, and ``IllegalTransition`` for a server without a checkout.
         """
         if self._place is None or self._closing:
@@ -127,7 +126,7 @@ class ServedProject:
         """Raise :class:`TooManySessions` where no further session may run."""
         if len(self._runs) >= MOST_RUNNING:
             raise TooManySessions(
-                f"This server runs {len(self._runs)} sessions, as many as it may. Interrupt one, or wait."
+                f"This server runs {len(self._runs)} sessions, as many as it may. Wait for one to end."
             )
 
     async def ensure_running(self, session_id: str, *, interactive: bool | None = None) -> None:
@@ -143,16 +142,6 @@ class ServedProject:
         self._runs[session_id] = asyncio.create_task(
             self._run(runtime, session_id, interactive), name=f"session {session_id}"
         )
-
-    async def interrupt(self, session_id: str) -> bool:
-        """Stop the session within its wave, and wait for it; False when this server does not run it."""
-        task = self._runs.get(session_id)
-        if task is None:
-            return False
-        self._again.discard(session_id)
-        task.cancel()
-        await asyncio.wait([task])
-        return True
 
     async def close(self) -> None:
         """Interrupt every session, wait until its state is saved, and close the engine."""
@@ -179,15 +168,6 @@ class ServedProject:
         finally:
             self._runs.pop(session_id, None)
             self._again.discard(session_id)
-
-
-def require_own(session: Session) -> None:
-    """Raise ``IllegalTransition`` for a session that only the process that started it may run."""
-    if session.role or session.task_type == sessions.EXTERNAL_AGENT:
-        owner = f"the {session.role} of {session.task_id}" if session.role else "an external agent"
-        raise IllegalTransition(
-            f"{session.session_id} belongs to {owner}: the process that started it runs it."
-        )
 
 
 def _has_news(connection: sqlite3.Connection, session_id: str) -> bool:

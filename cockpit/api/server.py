@@ -5,25 +5,20 @@ See ``docs/reference/http.md``.
 
 from __future__ import annotations
 
-import socket
-import ssl
 from collections.abc import Callable
 
-import uvicorn
-
-from cockpit.access.listen_address import Address
-from cockpit.access.user_presence import shield_process
-from cockpit.api.application import application
-from cockpit.api.guarded_server import (
+from cockpit.access.http.guarded_server import (
     GuardedServer,
     Listening,
     guarded_config,
     load_certificate,
     open_listener,
 )
+from cockpit.access.listen_address import Address
+from cockpit.access.user_presence import shield_process
+from cockpit.api.application import application
 from cockpit.api.middleware import Gate
 from cockpit.api.served_project import ServedProject
-from cockpit.api.server_sent_events import JournalStream
 from cockpit.chains.watch_unattended import watching_unattended
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -56,28 +51,7 @@ async def serve(
             watching_unattended(store),
         ):
             tell(address)
-            await Server(config, context, app.state.stream, project).serve(sockets=[listener])
-
-
-class Server(GuardedServer):
-    """The guarded server, with streams and sessions that end with it."""
-
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        context: ssl.SSLContext | None,
-        stream: JournalStream,
-        project: ServedProject,
-    ) -> None:
-        super().__init__(config, context)
-        self._project = project
-        self._stream = stream
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End streams and sessions, let answers end, and stop.
-
-        Here, because the signal that ends the server interrupts whatever is awaited after this.
-        """
-        await self._stream.close()
-        await super().shutdown(sockets)
-        await self._project.close()
+            server = GuardedServer(
+                config, context, before_end=app.state.stream.close, after_end=project.close
+            )
+            await server.serve(sockets=[listener])

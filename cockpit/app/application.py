@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from textual.command import Provider
     from textual.message_pump import MessagePump
 
+    from cockpit.access.notices import Notifier
     from cockpit.app.actions.action import Action
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.engine_client import Engine, Keys
     from cockpit.app.host import Host
     from cockpit.app.journal_feed import JournalFeed

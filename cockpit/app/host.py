@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from textual.screen import Screen
 
+    from cockpit.access.notices import Notifier
     from cockpit.app.actions.action import Action
     from cockpit.app.actions.context import ActionContext, Pane
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.engine_client import Engine
     from cockpit.app.key_policy import KeyPolicy
     from cockpit.app.projection.chain_trees import Trees

@@ -15,8 +15,8 @@ from cockpit.core.state_folder import state_root
 
 # The first frame is shown before anything else is imported.
 if TYPE_CHECKING:
+    from cockpit.access.notices import Notifier
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.engine_client import Engine, Keys
 
 

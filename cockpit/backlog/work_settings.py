@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -19,6 +20,16 @@ class WorkSettings(Struct, frozen=True):
     """Whether a fixer works on failing tests at all."""
     test_command: str | None = None
     """The command that runs the tests; None detects it."""
+    setup: tuple[str, ...] = ()
+    """Commands that install what a fresh worktree lacks, with the network."""
+    copy: tuple[str, ...] = ()
+    """Files of the checkout that git ignores and every worktree gets a copy of."""
+    link: tuple[str, ...] = ()
+    """Likewise, as links; the sandbox shows them read-only."""
+    env: Mapping[str, str] | None = None
+    """Variables of each worktree; ``{port}`` and ``{task}`` stand for its own."""
+    fallback_runners: tuple[str, ...] = ()
+    """External agents that continue where a provider takes no more for now."""
     session_token_limit: int = SESSION_TOKENS
     """Tokens that a worker may spend before it hands over."""
 

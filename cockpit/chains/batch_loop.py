@@ -28,14 +28,14 @@ from cockpit.chains.claim_batch import (
 from cockpit.chains.dispatcher import Dispatcher, LocalDispatcher
 from cockpit.chains.handover import HandoverCheck, UsageMeter, WorkerLimits
 from cockpit.chains.heartbeat import POLL_S, Heartbeat
-from cockpit.core.clock import format_time
+from cockpit.core.clock import clock_time, format_time
 from cockpit.learn.resume_line import one_line
 from cockpit.store.backlog import handoffs, queue_scope
-from cockpit.store.chains import retry_delays, task_leases, task_runs, worker_metrics
+from cockpit.store.chains import chains, retry_delays, task_leases, task_runs, worker_metrics
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.end_reasons import DRAINED, TOKEN_LIMIT
+from cockpit.store.chains.end_reasons import CHAIN_LIMIT, DRAINED, TOKEN_LIMIT
 from cockpit.store.db.transaction import Tx
-from cockpit.tasks.outage import WAIT_S, Outage, describe_outage, is_outage, outage_reason
+from cockpit.tasks.outage import LIMIT, Outage, describe_outage, is_outage, outage_reason
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
 MAX_FAILURES = 2
@@ -120,6 +120,8 @@ class _BatchLoop:
         self._outages: Counter[str] = Counter()
         self._skipped: set[str] = set()
         self._outage = Outage()
+        self._limited: set[str] = set()
+        """Runners whose provider takes no more for now."""
 
     def result(self, reason: str) -> WorkerEnd:
         """The worker's totals."""
@@ -164,9 +166,8 @@ class _BatchLoop:
                     return self._outage.end_reason
                 if not self._outage.batches:
                     await self._delay_struck(outcomes)
-                else:
-                    self._say(f"{self._outage.message} The worker tries again in {WAIT_S:.0f} s.")
-                    await self._pause(WAIT_S)
+                elif reason := await self._wait_for_model():
+                    return reason
                 announced, idle_polls = False, 0
                 continue
             if delay := self._store.read_now(self._seconds_until_retry):
@@ -185,6 +186,40 @@ class _BatchLoop:
                 return "held"
             await self._pause(POLL_S)
 
+    async def _wait_for_model(self) -> str:
+        """Wait until a model, or the machine, is there again; return why not to, empty otherwise."""
+        work, now = self._context.work, self._store.clock.now()
+        ends_at = self._outage.ends_at(now)
+        if self._outage.kind != LIMIT:
+            self._say(
+                f"{self._outage.message} The worker tries again at {clock_time(ends_at, now)}."
+            )
+            await self._pause((ends_at - now).total_seconds())
+            return ""
+        left = [name for name in work.fallback_runners if name not in self._limited]
+        self._limited.add(self._context.runner or "")
+        if left and left[0] != self._context.runner:
+            self._say(f"{self._outage.message} {left[0]} continues.")
+            self._context = replace(self._context, runner=left[0])
+            self._outage = Outage()
+            return ""
+        reason = f"{LIMIT}: {format_time(ends_at)}"
+        until = self._chain.resume_until
+        if until is not None and (not until or format_time(ends_at) > until):
+            return reason
+        self._limited.clear()
+        self._say(f"Paused: limit until {clock_time(ends_at, now)}. {self._outage.message}")
+        await self._store.write(lambda tx: chains.set_reason(tx, self._chain.chain_id, reason))
+        clock = self._store.clock
+        over_at = clock.monotonic() + (ends_at - now).total_seconds()
+        # By both clocks: one stands still while the machine sleeps, the other may be set back.
+        while not self._context.stop.is_set() and clock.now() < ends_at:
+            if (left_s := over_at - clock.monotonic()) <= 0:
+                break
+            await self._pause(min(left_s, POLL_S))
+        await self._store.write(lambda tx: chains.set_reason(tx, self._chain.chain_id, ""))
+        return ""
+
     async def _delay_struck(self, outcomes: Sequence[TaskOutcome]) -> None:
         """Let tasks wait that met an outage which others of their batch did not, as of one remote machine."""
         struck = [outcome for outcome in outcomes if is_outage(outcome.reason)]
@@ -201,6 +236,9 @@ class _BatchLoop:
         """Why no batch starts; empty while one may."""
         if self._context.stop.is_set():
             return DRAINED
+        until = self._chain.resume_until
+        if until and format_time(self._store.clock.now()) > until:
+            return CHAIN_LIMIT
         return self._handover.before_batch(self.heartbeat.batches)
 
     async def _run_batch(self, batch: Sequence[ClaimedTask]) -> list[TaskOutcome]:

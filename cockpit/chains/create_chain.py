@@ -52,6 +52,8 @@ class ChainOptions(Struct, frozen=True):
     """Limit in US dollars."""
     max_wall_s: float | None = None
     """Limit in seconds that workers run."""
+    resume_until: str | None = None
+    """As of :class:`~cockpit.store.chains.chains.Chain`."""
 
 
 async def create_chain(
@@ -89,6 +91,7 @@ async def create_chain(
             max_chains=options.max_chains,
             max_cost=options.max_cost,
             max_wall_s=options.max_wall_s,
+            resume_until=options.resume_until,
             base_branch=branch,
             base_commit=base_commit,
             prefix=prefix,

@@ -19,7 +19,7 @@ from cockpit.store.chains import chains, task_runs, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import CHAIN_LIMIT, HANDOVER_REASONS
 from cockpit.store.chains.workers import Worker
-from cockpit.tasks.outage import is_outage, is_passing
+from cockpit.tasks.outage import LIMIT, is_outage, is_passing
 
 MAX_CRASHES = 5
 """So many workers that died in a row, without a finished step between them, fail the chain."""
@@ -135,7 +135,7 @@ def decide_from(
             case "clean", reason if reason == CHAIN_LIMIT:
                 return ChainDecision("limited", "it has reached its limit of cost or time")
             case "clean", reason if is_outage(reason):
-                return ChainDecision("stopped" if is_passing(reason) else "failed", reason)
+                return ChainDecision(_after_outage(reason), reason)
             case "clean", _:
                 return ChainDecision(
                     "limited", f"{pluralize(tasks_left, 'task')} left that wait for others"
@@ -146,6 +146,12 @@ def decide_from(
             f"after {pluralize(used.workers, 'worker')} {pluralize(tasks_left, 'task')} left",
         )
     return ChainDecision()
+
+
+def _after_outage(reason: str) -> str:
+    if reason.startswith(f"{LIMIT}: "):
+        return "limited"
+    return "stopped" if is_passing(reason) else "failed"
 
 
 def count_crashes(

@@ -37,7 +37,7 @@ from cockpit.store.journal.details.tasks import (
     TaskTakenUp,
 )
 from cockpit.store.journal.journal import Row
-from cockpit.tasks.outage import is_passing
+from cockpit.tasks.outage import LIMIT, describe_limit, is_passing
 
 
 class ProgressLine(Struct, frozen=True):
@@ -181,6 +181,8 @@ def _line(detail: Detail) -> str:
 
 def describe_status(status: str, reason: str) -> str:
     """Return the words for a chain's end; a chain that left tasks undone is never called completed."""
+    if reason.startswith(f"{LIMIT}: "):
+        return f"is paused: {describe_limit(reason)}"
     if is_passing(reason):
         return "is paused"
     return "has ended" if status == "completed" and reason else f"is {status}"

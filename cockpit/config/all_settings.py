@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from cockpit.config.long_run_keys import LONG_RUN_KEYS
 from cockpit.config.scale_keys import SCALE_KEYS
 from cockpit.config.setting import TEXT, Key, OutOfBounds, number, whole_number
 
@@ -245,6 +246,7 @@ KEYS: tuple[Key, ...] = (
         purpose="Command that runs the tests of a task. Default: detected from the project's files",
         project="fills",
     ),
+    *LONG_RUN_KEYS,
     Key(
         "work",
         "session_token_limit",

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from cockpit.access.notices import NotifySettings
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
@@ -79,16 +80,6 @@ class RetentionSettings(Struct, frozen=True):
     """Facts, packets and jobs of ended sessions."""
     journal_days: int | None = None
     """Rows of the journal."""
-
-
-class NotifySettings(Struct, frozen=True):
-    """``[notify]``: where a request is announced besides the terminal. Only the user's own files set it."""
-
-    desktop: bool = False
-    webhook: str | None = None
-    """An address that gets each request as JSON."""
-    ntfy: str | None = None
-    """The address of an ntfy topic."""
 
 
 class Settings(Struct, frozen=True):
@@ -273,7 +264,10 @@ class _Layers:
                 f"{place} can only be 'ask' here, because a repository may not decide what is "
                 f"approved without you. To use {value!r}, {override}."
             )
-        if isinstance(value, str) and not is_plain(value):
+        texts = [value] if isinstance(value, str) else []
+        if isinstance(value, (tuple, dict)):
+            texts = [*value, *(value.values() if isinstance(value, dict) else ())]
+        if not all(map(is_plain, texts)):
             raise ConfigInvalid(
                 f"{place} is {_shorten(value)}, with spaces around it, invisible characters or letters that"
                 " look like others; a repository's names are written plainly."

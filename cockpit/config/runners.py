@@ -27,7 +27,7 @@ _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:]+\]:[0-9]{
 
 class _RunnerTable(msgspec.Struct, forbid_unknown_fields=True):
     command: Annotated[list[Annotated[str, msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
-    format: Literal["auto", "claude", "codex", "text"] = "auto"
+    format: Literal["auto", "claude", "text"] = "auto"
     env: list[str] = []
     timeout_s: Annotated[float, msgspec.Meta(ge=1, le=7 * 86_400)] = 3600.0
     max_output_mb: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 64

@@ -11,6 +11,14 @@ TEXT = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
 """The type of a text of 1 to 2,000 characters."""
 
 
+NAMES = tuple[TEXT, ...]
+"""The type of a list of texts."""
+COMMANDS = TEXT | NAMES
+"""The type of a list of commands; one text is a list of one."""
+VARIABLES = dict[Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,99}$")], TEXT]
+"""The type of a table of variables."""
+
+
 class OutOfBounds(ValueError):
     """A value that its setting does not allow."""
 
@@ -56,6 +64,8 @@ class Key(msgspec.Struct, frozen=True):
             raise OutOfBounds(f"it must be {self.allowed}") from error
         if isinstance(checked, float) and not math.isfinite(checked):
             raise OutOfBounds(f"it must be {self.allowed}")
+        if self.type is COMMANDS and isinstance(checked, str):
+            return (checked,)
         return checked
 
 

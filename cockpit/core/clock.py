@@ -110,6 +110,12 @@ class CountingIds:
         return f"{prefix}-{number:08d}"
 
 
+def clock_time(moment: datetime, now: datetime) -> str:
+    """Return a time as a user of this machine reads it: ``03:10``, or ``30 Nov 03:10`` on another day."""
+    here = moment.astimezone()
+    return f"{here:%H:%M}" if here.date() == now.astimezone().date() else f"{here:%d %b %H:%M}"
+
+
 def format_time(moment: datetime) -> str:
     """Format a time as the store keeps and sorts it: ISO 8601 in UTC with microseconds, ``…Z``."""
     if moment.tzinfo is not UTC:

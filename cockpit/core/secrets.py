@@ -112,33 +112,7 @@ def replace_surrogates(text: str) -> str:
 
 def mask(text: str) -> str:
     """Replace every recognised secret by ``[masked:KIND]``, and every lone surrogate."""
-    if len(text) > _REMEMBERED:
-        return text if lacks_secret_signs(text) else mask_thoroughly(text)
-    if text in _clean or (len(text) < _SHORTEST and text.isascii()):
-        return text
-    masked = text if lacks_secret_signs(text) else mask_thoroughly(text)
-    if masked == text:
-        _remember(_clean, text)
-    return masked
-
-
-_REMEMBERED = 200
-"""Characters of the longest text that is remembered to have no secret: records repeat names, states, ids."""
-_MOST_REMEMBERED = 4_096
-_clean: set[str] = set()
-"""Texts without a secret. One with a secret is never kept."""
-_clean_members: set[tuple[str, str]] = set()
-"""Keys with such texts."""
-
-
-def _remember(kept: set[Any], text: Any) -> None:
-    if len(kept) >= _MOST_REMEMBERED:
-        kept.clear()
-    kept.add(text)
-
-
-_SHORTEST = 8
-"""Characters of the shortest text with a secret: ``ab://:c@``."""
+    return text if lacks_secret_signs(text) else mask_thoroughly(text)
 
 
 def mask_thoroughly(text: str) -> str:
@@ -218,89 +192,17 @@ def mask_value(value: Any) -> Any:
 
 def masked_json(value: Any) -> str:
     """Return the canonical JSON of a value with its secrets masked."""
-    stays = _stays_as_it_is(value)
-    text = canonical_json(value, is_plain=stays == _PLAIN)
-    if (
-        stays
-        or lacks_secret_signs(text)
-        or (
-            # A count of tokens is not a secret, and its key has no value to mask.
-            "token" in text and lacks_secret_signs(_COUNT.sub('"":', text))
-        )
+    text = canonical_json(value)
+    # A count of tokens is not a secret, and its key has no value to mask.
+    if lacks_secret_signs(text) or (
+        "token" in text and lacks_secret_signs(_COUNT.sub('"":', text))
     ):
         return text
     return canonical_json(mask_value(value))
 
 
-def stays_as_member(member: tuple[str, str]) -> bool:
-    """Tell whether a text under its key, (key, text), is certain to be masked to itself.
-
-    Looks only at short texts.
-    """
-    if member in _clean_members:
-        return True
-    key, text = member
-    return len(text) <= _REMEMBERED and _mask_key(key) == key and _mask_member(key, text) == text
-
-
-_ID_KEYS = frozenset(
-    (
-        *("action_id", "proposal_id", "request_id", "call_id", "message_id", "fact_id"),
-        *("packet_id", "session_id", "task_id", "chain_id", "event_id", "wave_id", "plan_id"),
-        *("key", "payload_digest", "shown_digest", "digest", "sha256", "before_sha256"),
-        *("after_sha256", "base_commit", "merged_commit", "last_commit", "commit", "tip"),
-        *("expires_at", "subject"),
-    )
-)
-_ID = (
-    r"[a-z]{1,2}-[0-9a-z]{8}|(?:[kq]-|plan-)?(?:[0-9a-f]{16}-)?s-[0-9a-z]{8}-w[0-9]{1,9}"
-    r"|(?:k-)?[0-9a-f]{24}|p-[0-9a-f]{10}|[0-9a-f]{10}|[0-9a-f]{40}|[0-9a-f]{64}"
-    r"|20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z"
-)
-"""An id, a digest, a commit or a time of ours: masking leaves each of them under these keys as it is, and it
-is rarely seen twice, so that remembering it helps little and looking for signs in it takes long."""
-
-
 _COUNT = re.compile(r'"[a-z_]{0,40}token[a-z_]{0,40}":(?=[0-9n-])')
 """The key of a count of tokens in JSON. Inside of a text its second quote would stand behind a backslash."""
-
-
-_PLAIN = 2
-_SCALARS = (int, bool, type(None))
-
-
-def _stays_as_it_is(value: Any) -> int:
-    """Tell whether :func:`mask_value` is certain to change nothing, looking only at short texts.
-
-    0: not certain. :data:`_PLAIN`: certain, and plain as :func:`canonical_json` says. 1: certain.
-    """
-    kind = type(value)
-    stays = _PLAIN
-    if kind is dict:
-        for key, member in value.items():
-            if type(key) is not str or _mask_key(key) != key:
-                return 0
-            kind = type(member)
-            if kind is str:
-                if len(member) > _REMEMBERED or _mask_member(key, member) != member:
-                    return 0
-            elif kind not in _SCALARS:
-                inner = _stays_as_it_is(member)
-                if inner < stays:
-                    stays = inner
-        return stays
-    if kind is list or kind is tuple:
-        for member in value:
-            if type(member) not in _SCALARS:
-                inner = _stays_as_it_is(member)
-                if inner < stays:
-                    stays = inner
-        return stays
-    if kind is str:
-        return _PLAIN if len(value) <= _REMEMBERED and mask(value) == value else 0
-    if kind in _SCALARS:
-        return _PLAIN
-    return 0 if isinstance(value, _MASKABLE) else 1
 
 
 @lru_cache(maxsize=1024)
@@ -309,19 +211,6 @@ def _mask_key(key: str) -> str:
 
 
 def _mask_member(key: Any, member: Any) -> Any:
-    if type(key) is not str or type(member) is not str or len(member) > _REMEMBERED:
-        return _mask_member_anew(key, member)
-    if (key, member) in _clean_members:
-        return member
-    if key in _ID_KEYS and _shape(_ID).fullmatch(member):
-        return member
-    masked = _mask_member_anew(key, member)
-    if masked == member:
-        _remember(_clean_members, (key, member))
-    return masked
-
-
-def _mask_member_anew(key: Any, member: Any) -> Any:
     if (
         isinstance(key, str)
         and isinstance(member, str)

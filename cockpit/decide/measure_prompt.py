@@ -6,8 +6,7 @@ and tool (:mod:`cockpit.core.fenced_text`). See ``docs/reference/kernel.md``, co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -15,29 +14,14 @@ from msgspec.structs import replace
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.fenced_text import CALL_TOKENS, MESSAGE_TOKENS
 from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
-from cockpit.store.context.kept_by_identity import KeptByIdentity
 
 CountTokens = Callable[[str], int]
-MOST_CHARACTERS = 4_000_000
-"""Characters of messages that are kept with their JSON, and with their tokens."""
 
 
-def count_prompt(
-    prompt: Prompt, count: CountTokens, kept: KeptByIdentity[PromptMessage, int] | None = None
-) -> int:
-    """Count the tokens of the prompt; ``count`` counts those of one text.
-
-    ``kept`` are the tokens of messages that ``count`` has counted before.
-    """
+def count_prompt(prompt: Prompt, count: CountTokens) -> int:
+    """Count the tokens of the prompt; ``count`` counts those of one text."""
     system = count(prompt.system) + MESSAGE_TOKENS if prompt.system else 0
-    messages = 0
-    known_tokens = [None] * len(prompt.messages) if kept is None else kept.get_all(prompt.messages)
-    for message, tokens in zip(prompt.messages, known_tokens, strict=True):
-        if tokens is None:
-            tokens = _count_message(message, count)
-            if kept is not None:
-                kept.put(message, tokens, 1 + len(message.text))
-        messages += tokens
+    messages = sum(_count_message(message, count) for message in prompt.messages)
     return system + messages + count_tools(prompt.tools, count)
 
 
@@ -57,8 +41,7 @@ def count_tools(tools: Sequence[ToolSpec], count: CountTokens) -> int:
 
 def tools_json(tools: Sequence[ToolSpec]) -> str:
     """Return the canonical JSON of tools as they are described to the model."""
-    described = (_tool_json.get(tool) or _tool_json.put(tool, _describe(tool)) for tool in tools)
-    return f"[{','.join(described)}]"
+    return f"[{','.join(map(_describe, tools))}]"
 
 
 def _describe(tool: ToolSpec) -> str:
@@ -66,16 +49,8 @@ def _describe(tool: ToolSpec) -> str:
     return f"[{name},{description},{_schema_json(tool)}]"
 
 
-_schemas: KeptByIdentity[Mapping[str, Any], str] = KeptByIdentity(256)
-"""The canonical JSON of tools' parameters: they are the same in every wave."""
-_tool_json: KeptByIdentity[ToolSpec, str] = KeptByIdentity(256)
-_message_json: KeptByIdentity[PromptMessage, str] = KeptByIdentity(MOST_CHARACTERS)
-"""The canonical JSON of messages: a prompt repeats most of those before."""
-
-
 def _schema_json(tool: ToolSpec) -> str:
-    parameters = tool.parameters
-    return _schemas.get(parameters) or _schemas.put(parameters, canonical_json(dict(parameters)))
+    return canonical_json(dict(tool.parameters))
 
 
 def _count_message(message: PromptMessage, count: CountTokens) -> int:
@@ -90,18 +65,10 @@ def _count_message(message: PromptMessage, count: CountTokens) -> int:
 
 def digest_prompt(prompt: Prompt) -> str:
     """Return the sha256 of everything that is sent."""
-    kept = _message_json.get_all(prompt.messages)
-    messages = ",".join(
-        text or _keep_json(message, _encode_message(message))
-        for message, text in zip(prompt.messages, kept, strict=True)
-    )
+    messages = ",".join(map(_encode_message, prompt.messages))
     parts = [canonical_json(prompt.system), f"[{messages}]"]
     parts += [tools_json(prompt.tools), canonical_json(prompt.max_output_tokens)]
     return text_digest(f"[{','.join(parts)}]")
-
-
-def _keep_json(message: PromptMessage, text: str) -> str:
-    return _message_json.put(message, text, len(text))
 
 
 def _encode_message(message: PromptMessage) -> str:

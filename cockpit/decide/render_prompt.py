@@ -9,7 +9,7 @@ provider's own tool-call and tool-result messages, every other fact fenced text 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -23,7 +23,6 @@ from cockpit.decide.model import (
     ThinkingBlock,
     ToolSpec,
 )
-from cockpit.store.context.kept_by_identity import KeptByIdentity
 
 
 def render(
@@ -35,19 +34,26 @@ def render(
     target: Mapping[str, Any],
     max_output_tokens: int,
 ) -> Prompt:
-    """Return the prompt of one wave. ``facts`` are the packet's, in packet order. Pure.
-
-    Where all facts of earlier waves are those of the prompt before, its messages are used again.
-    """
-    rendered = _append_wave(facts, wave) or _render_all(facts)
-    if facts:
-        _kept_prompts.put(facts[0], rendered)
-    messages, parts = [*rendered.messages], rendered.parts
+    """Return the prompt of one wave. ``facts`` are the packet's, in packet order. Pure."""
+    head: list[str] = []
+    opening: list[PromptMessage] = []
+    waves: dict[int, list[PacketFact]] = {}
+    for fact in facts:
+        if is_head(fact.band, fact.source_type):
+            head.append(fact.text)
+        elif fact.source_type == "task":
+            opening.append(PromptMessage("user", fact.text))
+        else:
+            waves.setdefault(fact.added or fact.ordinal, []).append(fact)
+    messages, parts = [*opening], [len(opening)]
+    for ordinal in sorted(waves):
+        messages.extend(_render_wave(waves[ordinal]))
+        parts.append(len(messages))
     # A cache may break after the task, after the wave before, and after this one.
     for end in {parts[0], *parts[-2:]} - {0}:
-        messages[end - 1] = _with_break(messages[end - 1])
+        messages[end - 1] = replace(messages[end - 1], cache=True)
     return Prompt(
-        system=rendered.system,
+        system=SEPARATOR.join(head),
         messages=tuple(messages),
         tools=tuple(tools),
         facts=tuple(facts),
@@ -56,70 +62,6 @@ def render(
         target=dict(target),
         max_output_tokens=max_output_tokens,
     )
-
-
-class _Rendered(NamedTuple):
-    """Facts as messages, without breaks of the cache."""
-
-    facts: list[PacketFact]
-    system: str
-    messages: list[PromptMessage]
-    parts: list[int]
-    """Where the task ends, and each wave: so many messages come before."""
-
-
-_kept_prompts: KeptByIdentity[PacketFact, _Rendered] = KeptByIdentity(16)
-"""The newest prompts of sessions, by their first fact."""
-_broken: KeptByIdentity[PromptMessage, PromptMessage] = KeptByIdentity(1_000_000)
-
-
-def _with_break(message: PromptMessage) -> PromptMessage:
-    """Return the message with a break of the cache after it."""
-    broken = _broken.get(message)
-    if broken is None:
-        broken = _broken.put(message, replace(message, cache=True), 1 + len(message.text))
-    return broken
-
-
-def _append_wave(facts: Sequence[PacketFact], wave: int) -> _Rendered | None:
-    """Return the prompt before with the facts of this wave behind it; None where it is another one."""
-    before = _kept_prompts.get(facts[0]) if facts else None
-    # Lists compare their items by identity first.
-    if before is None or before.facts != [
-        fact for fact in facts if (fact.added or fact.ordinal) < wave
-    ]:
-        return None
-    new = [fact for fact in facts if (fact.added or fact.ordinal) >= wave]
-    if any(
-        is_head(fact.band, fact.source_type)
-        or fact.source_type == "task"
-        or (fact.added or fact.ordinal) > wave
-        for fact in new
-    ):
-        return None
-    if not new:
-        return before
-    messages = [*before.messages, *_render_wave(new)]
-    return _Rendered([*facts], before.system, messages, [*before.parts, len(messages)])
-
-
-def _render_all(facts: Sequence[PacketFact]) -> _Rendered:
-    head: list[PacketFact] = []
-    opening: list[PacketFact] = []
-    waves: dict[int, list[PacketFact]] = {}
-    for fact in facts:
-        if is_head(fact.band, fact.source_type):
-            head.append(fact)
-        elif fact.source_type == "task":
-            opening.append(fact)
-        else:
-            waves.setdefault(fact.added or fact.ordinal, []).append(fact)
-    messages = [PromptMessage("user", fact.text) for fact in opening]
-    parts = [len(messages)]
-    for ordinal in sorted(waves):
-        messages.extend(_render_wave(waves[ordinal]))
-        parts.append(len(messages))
-    return _Rendered([*facts], SEPARATOR.join(fact.text for fact in head), messages, parts)
 
 
 def _render_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:

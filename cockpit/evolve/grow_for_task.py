@@ -30,7 +30,5 @@ async def grow_for_task(context: WaveContext, order: GrowthOrder) -> GrowthEnd:
     rounds = grown.growth.rounds
     if grown.outcome != "green":
         return GrowthEnd(None, grown.outcome, grown.why, rounds)
-    preview = await preview_adoption(
-        engine, session_id, grown, order.adoption_id, within="propose_tool"
-    )
+    preview = await preview_adoption(engine, session_id, grown, within="propose_tool")
     return GrowthEnd(preview, grown.outcome, "", rounds)

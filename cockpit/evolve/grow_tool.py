@@ -7,6 +7,7 @@ process goes on with it. See ``docs/reference/evolve.md``.
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct
@@ -14,8 +15,10 @@ from msgspec.structs import replace
 
 from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.act.own_tools.describe_tools import describe_file
-from cockpit.act.own_tools.run_child import NoSandbox, require_sandbox
+from cockpit.act.own_tools.run_child import NoSandbox, require_sandbox, run_child
 from cockpit.act.own_tools.tool_definition import ToolDefinition
+from cockpit.act.own_tools.tool_files import ToolFile, ToolFolder, digest_files
+from cockpit.act.workspace import Workspace
 from cockpit.core.canonical_json import canonical_json, parse_json, text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import fence_text
@@ -34,9 +37,9 @@ from cockpit.evolve.growth import (
     check_test,
     judge_code,
     judge_test,
+    read_run,
 )
 from cockpit.evolve.growth_dialogue import Dialogue, GiveUp, Reply, WriteCode, WriteTest
-from cockpit.evolve.try_sources import make_file, run_tests
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import read_part
@@ -46,6 +49,44 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, sessions
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.tools import approved_tools
+
+TIMEOUT_S = 60.0
+"""Seconds after which a run of tests is ended."""
+
+
+def make_file(ground: Workspace, name: str, code: str) -> ToolFile:
+    """Return the tool's file as it would be in the project, with nothing written."""
+    files = {f"{name}.py": code.encode()}
+    folder = Path(ground.root) / ".cockpit" / "tools"
+    return ToolFile(
+        ToolFolder("project", folder, Path(ground.root)), f"{name}.py", files, digest_files(files)
+    )
+
+
+async def run_tests(ground: Workspace, name: str, code: str, test: str) -> SuiteRun:
+    """Run ``test`` over ``code`` in a fresh process, which may read the project and write nothing of it.
+
+    Raises ``NoSandbox``; nothing ran then.
+    """
+    answer = await run_child(
+        make_file(ground, name, code),
+        {"mode": "suite", "name": name, "test": test},
+        ground.sandbox,
+        ground.root,
+        ground.environment,
+        timeout_s=TIMEOUT_S,
+        writes=False,
+    )
+    if answer.error:
+        return SuiteRun(0, error=mask(answer.error))
+    run = read_run(answer.result if isinstance(answer.result, dict) else {})
+    return SuiteRun(
+        run.ran,
+        run.skipped,
+        tuple((mask(test_name), mask(trace)) for test_name, trace in run.failed),
+        run.error,
+    )
+
 
 _LONGEST_OUTPUT = 4_000
 

@@ -6,16 +6,20 @@ See ``docs/reference/evolve.md``, adoption.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from cockpit.act.dispatch_actions import Dispatcher, settle
-from cockpit.act.own_tools.adopt_tool import ADOPT, AdoptAdapter, path_of_code, path_of_test
-from cockpit.act.own_tools.adoption_commit import place_at, plan_commit
+from cockpit.act.own_tools.adopt_tool import (
+    ADOPT,
+    AdoptAdapter,
+    path_of_code,
+    path_of_test,
+    place_at,
+)
 from cockpit.act.proposed_action import ActionPreview, FileDiff
 from cockpit.act.text_edits import digest_now
-from cockpit.core.canonical_json import digest, text_digest
+from cockpit.core.canonical_json import digest
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import fence_text
@@ -33,7 +37,7 @@ _MOST_OPEN = 100
 
 
 async def preview_adoption(
-    engine: Engine, session_id: str, grown: Grown, proposal_id: str, *, within: str
+    engine: Engine, session_id: str, grown: Grown, *, within: str
 ) -> ActionPreview:
     """Return what an adoption will do: its code, its test, how the test failed without it, the green run.
 
@@ -55,25 +59,13 @@ async def preview_adoption(
     taken = [path for path in files if digest_now(at_home.confined, path) is not None]
     if taken:
         raise CockpitError(f"{', '.join(taken)} exists already; nothing is proposed.")
-    trailers = {
-        "Session": session_id,
-        "Proposal": proposal_id,
-        "Model": session.model,
-        "Digest": f"sha256:{text_digest(code)}",
-    }
-    message = write_message(name, growth.purpose, trailers)
-    commit = await plan_commit(at_home, files, message)
-    where = f"both files on {commit.branch or 'a detached HEAD'}, and nothing else"
     fields = [
         ("tool", name),
         ("effects", grown.definition.effects if grown.definition else "writes"),
         ("grown in", f"{growth.rounds} rounds"),
         ("green", f"{grown.run.ran} tests, in a fresh process" if grown.run else ""),
         ("sandbox", engine.ground.sandbox.words()),
-        ("commit", f"none: {commit.problem}" if commit.problem else where),
     ]
-    if commit.hooks:
-        fields.append(("hooks", commit.hooks))
     elsewhere = () if at_home is engine.ground else (f"The files are written to {at_home.root}.",)
     return ActionPreview(
         type=ADOPT,
@@ -88,7 +80,6 @@ async def preview_adoption(
             "Once adopted, sessions of this project may call it; each call asks by its risk.",
             "It runs in the sandbox only.",
             *elsewhere,
-            *commit.notes,
         ),
         payload={
             "name": name,
@@ -96,8 +87,6 @@ async def preview_adoption(
             "code": code,
             "test_path": test_path,
             "test": files[test_path],
-            "commit": None if commit.payload is None else dict(commit.payload),
-            "uncommitted": commit.problem,
         },
     )
 
@@ -107,14 +96,6 @@ def _first_part(want: str) -> str:
     return " ".join(want.strip().partition("\n\n")[0].split())[:300]
 
 
-def write_message(name: str, purpose: str, trailers: Mapping[str, str]) -> str:
-    """Return the message of an adoption's commit: the model's words are one line of it, and no trailer."""
-    lines = [f"Cockpit-{key}: {' '.join(value.split())}" for key, value in trailers.items()]
-    return "\n".join(
-        [f"Adopt the tool {name}", "", f"Purpose: {' '.join(purpose.split())}", "", *lines]
-    )
-
-
 async def propose_tool(
     engine: Engine, session_id: str, grown: Grown, revises: Proposal | None
 ) -> Proposal:
@@ -122,9 +103,7 @@ async def propose_tool(
     growth, before = grown.growth, None if revises is None else revises.proposal_id
     named = digest([session_id, growth.name, growth.code, growth.test, before])
     proposal_id = f"p-{named[:10]}"
-    preview = await preview_adoption(
-        engine, session_id, grown, proposal_id, within="cockpit evolve"
-    )
+    preview = await preview_adoption(engine, session_id, grown, within="cockpit evolve")
     body: dict[str, Any] = {**preview.proposal_body(), "key": f"{ADOPT}-{named[:24]}"}
     return await engine.store.write(
         lambda tx: proposals.create(

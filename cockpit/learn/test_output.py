@@ -25,6 +25,7 @@ _MOST = 200_000
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)")
 _LONGEST_LINE = 1_000
 _LONGEST_NAME = 300
+_MOST_FAILING = 1_000
 
 _PYTEST = re.compile(
     r"^(?:=+ )?(?P<counts>(?:no tests ran|\d+ [a-z]+)(?:, \d+ [a-z]+)*) in [\d.]+ ?s(?:econds)?\b.*$",
@@ -145,6 +146,17 @@ def results_of(
         skipped=counts.skipped,
         failing_test=counts.first[:_LONGEST_NAME] if outcome == "fail" else "",
     )
+
+
+def list_failing(output: str) -> tuple[str, ...]:
+    """Return the names of all tests that the output calls failed, each once, at most 1,000."""
+    text = plain(output)
+    names = [_unittest_name(match) for match in _UNITTEST_FIRST.finditer(text)]
+    for shape in (*_PYTEST_FIRST[:2], _JEST_FIRST, _VITEST_FIRST, _NODE_FIRST, _CARGO_FIRST):
+        names += [match[1] for match in shape.finditer(text)]
+    names += [name for _, verdict, name in _GO_CASE.findall(text) if verdict == "FAIL"]
+    named = {name.strip()[:_LONGEST_NAME] for name in names if not name.startswith("(")}
+    return tuple(sorted(named)[:_MOST_FAILING])
 
 
 def _by_their_words(simple: Sequence[RanCommand], text: str) -> list[tuple[RanCommand, str]]:

@@ -57,7 +57,7 @@ from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
 from cockpit.loop.phases.project_change import read_project_state
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
-from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
+from cockpit.loop.planner.estimate_session import begin_estimate, find_price
 from cockpit.loop.planner.plan_target import PLAN_TYPE
 from cockpit.loop.planner.plan_tool import list_open_tasks
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
@@ -111,7 +111,9 @@ async def runtime_over(
     """Open a runtime on an open store, which stays open."""
     files = TaskTypeFiles(place, settings.user_dir)
     repo = await find_repository(place)
-    ground = await open_workspace(place.root, repo=repo, choices=settings.sandbox)
+    ground = await open_workspace(
+        place.root, repo=repo, environment=settings.environment or None, choices=settings.sandbox
+    )
     tools = open_added_tools(store, place, settings, ground)
     async with recorded(store, settings), tools as added:
         engine = Engine(
@@ -205,10 +207,7 @@ class Runtime(Services):
             opened = replace(opened, text=f"{opened.text}\n\n{open_tasks}")
         state = await read_project_state(self.place.root) if kind.must_change else ""
         branch = await read_branch(self.place)
-        given = await prepare_estimate(
-            engine, model_name, opened.text, opened.scope_items, in_text=opened.in_message
-        )
-
+        price = await find_price(engine.settings, model_name)
         budget = await engine.fit_budget(model_name)
 
         def create_session(tx: Tx) -> str:
@@ -232,7 +231,7 @@ class Runtime(Services):
                 session_id=session_id,
             )
             submit_task(tx, session, task, opened, engine.type_problems, state)
-            begin_estimate(tx, session, given)
+            begin_estimate(tx, session, price)
             return session.session_id
 
         return await sessions.store_new(self.store, create_session)

@@ -97,8 +97,8 @@ class RunnerSettings(Struct, frozen=True):
     name: str
     command: tuple[str, ...]
     """The argv, with placeholders."""
-    format: Literal["auto", "claude", "codex", "text"] = "auto"
-    """How its output is parsed; ``auto`` detects it."""
+    format: Literal["auto", "claude", "text"] = "auto"
+    """How its output is parsed; ``auto``: Claude Code's lines where the command asks for them, else text."""
     env: tuple[str, ...] = ()
     """Variables that it gets although their names look like secrets."""
     timeout_s: float = 3600.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -17,23 +16,23 @@ from cockpit.learn.decision_quality import measure_version
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.await_decision import DeadlinePassed
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
-from cockpit.loop.phases.acting import act, finish_acting, runs_nothing
-from cockpit.loop.phases.deciding import begin_call, decide
-from cockpit.loop.phases.learning import CONTINUED, find_finish, learn
+from cockpit.loop.phases.acting import act
+from cockpit.loop.phases.deciding import decide
+from cockpit.loop.phases.learning import CONTINUED, learn
 from cockpit.loop.phases.observing import observe
 from cockpit.loop.phases.orienting import orient
-from cockpit.loop.phases.project_change import has_changed_nothing, may_lack_change
+from cockpit.loop.phases.project_change import find_finish
 from cockpit.loop.phases.retry_over_budget import retake_inputs
 from cockpit.loop.phases.session_tools import read_evidence
 from cockpit.loop.phases.tool_results import read_exchanges
-from cockpit.loop.reentry.kept_actions import describe_return, may_hold, read_held_in
+from cockpit.loop.reentry.kept_actions import describe_return, read_held_in
 from cockpit.loop.repeated_calls import describe_repeat, read_repeat
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S
 from cockpit.loop.tools.offer_tools import forget_offers, offer_tools
 from cockpit.loop.tools.run_added import open_dispatcher
 from cockpit.loop.wave_context import EVENT_LEASE_S, Engine, WaveContext
 from cockpit.store.context import prune
-from cockpit.store.db.connection import is_fatal
+from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
     SessionCompleted,
@@ -42,9 +41,8 @@ from cockpit.store.journal.details.sessions import (
     SessionWaiting,
 )
 from cockpit.store.journal.details.waves import WaveStarted
-from cockpit.store.sessions import events, messages, outbox, plans, proposals, sessions, waves
+from cockpit.store.sessions import events, messages, plans, proposals, sessions, waves
 from cockpit.store.sessions.events import WaitingEvents
-from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import STUCK, Session
 from cockpit.store.sessions.waves import Wave
 
@@ -72,16 +70,16 @@ async def run_session(
     """
     store = engine.store
     forget_offers(engine, session_id)
-    lease, first = await _take_lease(engine, session_id, interactive)
+    lease = await _take_lease(store, session_id, interactive)
     runner = asyncio.current_task()
     lease_errors: list[Stale] = []
-    heartbeat = asyncio.create_task(_renew_lease(engine, lease, runner, lease_errors))
+    heartbeat = asyncio.create_task(_renew_lease(store, lease, runner, lease_errors))
     try:
-        return await _run_waves(engine, lease, first)
+        return await _run_waves(engine, lease)
     except asyncio.CancelledError:
         if lease_errors:
             raise lease_errors[0] from None
-        await asyncio.shield(_mark_stopped(engine, session_id))
+        await asyncio.shield(_mark_stopped(store, session_id))
         raise
     finally:
         heartbeat.cancel()
@@ -96,13 +94,7 @@ class _Lease(Struct):
     session_id: str
     token: str
     is_over: bool = False
-    """Whether it was given up with the session's last transaction."""
-
-    def give_up(self, tx: Tx, step: _Step) -> _Step:
-        """Give the session up in the transaction after which it stops."""
-        if step.wave is None:
-            sessions.release(tx, self.session_id, self.token)
-        return step
+    """Whether it was given up in the transaction after which the session stops."""
 
 
 def _set_interactive(tx: Tx, session_id: str, interactive: bool) -> None:
@@ -114,46 +106,23 @@ def _set_interactive(tx: Tx, session_id: str, interactive: bool) -> None:
         proposals.set_deadline(tx, session_id, deadline_s)
 
 
-async def _take_lease(
-    engine: Engine, session_id: str, interactive: bool | None
-) -> tuple[_Lease, _Step | None]:
-    """Take the lease of the session, and begin with it where nothing is to be looked at first.
+async def _take_lease(store: Store, session_id: str, interactive: bool | None) -> _Lease:
+    """Take the lease of the session; cancelled meanwhile, mark it stopped, as if it had run."""
 
-    Cancelled meanwhile, mark the session stopped, as if it had run.
-    """
-    store = engine.store
-
-    def take(tx: Tx) -> tuple[_Lease, _Step | None]:
+    def take(tx: Tx) -> _Lease:
         lease = _Lease(session_id, sessions.acquire(tx, session_id))
         if interactive is not None:
             _set_interactive(tx, session_id, interactive)
-        if prune.was_pruned(tx.connection, session_id) or outbox.has_dispatched(
-            tx.connection, session_id
-        ):
-            return lease, None
-        try:
-            return lease, tx.attempt(lambda: _begin_session(tx, engine, lease))
-        except Exception as error:
-            if is_fatal(error) or not tx.connection.in_transaction:
-                raise
-            return (
-                lease,
-                None,
-            )  # what fails here fails again where the session is marked failed for it
+        return lease
 
     taking = asyncio.ensure_future(store.write(take))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
-        lease, _ = await taking
-        await _mark_stopped(engine, session_id)
+        lease = await taking
+        await _mark_stopped(store, session_id)
         await sessions.end_lease(store, session_id, lease.token)
         raise
-
-
-def _begin_session(tx: Tx, engine: Engine, lease: _Lease) -> _Step:
-    sessions.set_status(tx, lease.session_id, "running")
-    return lease.give_up(tx, _begin_or_stop(tx, lease.session_id, engine))
 
 
 class SessionPruned(CockpitError):
@@ -162,36 +131,25 @@ class SessionPruned(CockpitError):
     code = "pruned"
 
 
-async def _run_waves(engine: Engine, lease: _Lease, step: _Step | None) -> Session:
-    """Run waves until the session stops; ``step`` is the first, None where it has not begun."""
+async def _run_waves(engine: Engine, lease: _Lease) -> Session:
+    """Run waves until the session stops."""
     store, session_id = engine.store, lease.session_id
+    if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
+        raise SessionPruned(
+            f"Session {session_id} cannot resume: its facts were pruned. Restore them with"
+            " `cockpit prune --restore ARCHIVE`, or start a new session. `cockpit debug state .` names the"
+            " archives' folder."
+        )
+    await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
+    await open_dispatcher(engine).recover(session_id)
     wave: Wave | None = None
-    if step is None:
-        if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
-            raise SessionPruned(
-                f"Session {session_id} cannot resume: its facts were pruned. Restore them with"
-                " `cockpit prune --restore ARCHIVE`, or start a new session. `cockpit debug state .` names"
-                " the archives' folder."
-            )
-        forget_offers(engine, session_id)
-        dispatcher = open_dispatcher(engine)
-        if await dispatcher.find_abandoned(session_id):
-            await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
-            await dispatcher.recover(session_id)
     try:
-        if step is None:
-            step = await store.write(lambda tx: _begin_session(tx, engine, lease))
-        wave = step.wave
-        if wave is not None:
-            engine.forget(wave.wave_id)  # another process may have run it since
-        while wave is not None:
-            running = wave.wave_id
-            step = await _run_phase(engine, step.session, wave, lease)
-            wave = step.wave
-            if wave is not None and wave.wave_id != running:
-                engine.remember(wave.wave_id, is_new=True)
-        lease.is_over = True
-        return step.session
+        while True:
+            session, wave = await store.write(lambda tx: _begin_or_stop(tx, lease, engine))
+            if wave is None:
+                lease.is_over = True
+                return session
+            await _run_wave(engine, wave)
     except DeadlinePassed as error:
         return await store.write(_mark_waiting(session_id, "expired", str(error)))
     except Exception as error:
@@ -206,80 +164,35 @@ async def _run_waves(engine: Engine, lease: _Lease, step: _Step | None) -> Sessi
         raise
 
 
-class _Step(Struct, frozen=True):
-    """Where a session is after a transaction."""
-
-    session: Session
-    wave: Wave | None
-    """The wave to go on with; None to stop."""
-
-
-async def _run_phase(engine: Engine, session: Session, wave: Wave, lease: _Lease) -> _Step:
-    """Run the wave's current phase.
-
-    A wave's end and the next one's beginning are one transaction, and so are its packet and the journal's row
-    of its model call. A plan that runs nothing is committed with the wave's end. A wave that failed re-enters
-    where it was.
-    """
-    store, context = engine.store, WaveContext(engine, session, wave)
-    match wave.phase:
-        case "observing":
-            return _Step(*await observe(context))
-        case "orienting":
-            if not engine.recall(wave.wave_id).is_new:
-                context = await retake_inputs(context)
-            call = await begin_call(context, await orient(context))
-            return await decide(call, partial(_decided, engine=engine, lease=lease))
-        case "deciding":
-            call = await begin_call(context)
-            return await decide(call, partial(_decided, engine=engine, lease=lease))
-        case "acting":
-            last_write = await act(context)
-            nothing = await has_changed_nothing(context)
-            return await store.write(
-                lambda tx: lease.give_up(tx, _end_wave(tx, context, last_write, nothing))
-            )
-        case _:
-            nothing = await has_changed_nothing(context)
-            return await store.write(
-                lambda tx: lease.give_up(tx, _end_wave(tx, context, None, nothing))
-            )
+async def _run_wave(engine: Engine, wave: Wave) -> None:
+    """Take the wave through its phases, from the one it is in to its end."""
+    session_id = wave.session_id
+    while wave.phase != "completed":
+        session = engine.store.read_now(lambda c: sessions.load(c, session_id))
+        context = WaveContext(engine, session, wave)
+        match wave.phase:
+            case "observing":
+                wave = await observe(context)
+            case "orienting":
+                wave = await orient(await retake_inputs(context))
+            case "deciding":
+                wave = await decide(context)
+            case "acting":
+                wave = await act(context)
+            case _:
+                wave = await learn(context)
 
 
-def _decided(
-    tx: Tx, session: Session, wave: Wave, plan: Plan, engine: Engine, lease: _Lease
-) -> _Step:
-    """End a wave whose plan was just committed and runs nothing."""
-    context = WaveContext(engine, session, wave)
-    if plan.stop == "interrupted" or not runs_nothing(plan) or may_lack_change(context, plan):
-        return _Step(session, wave)
-    ended = _end_wave(tx, context, lambda tx: finish_acting(tx, wave.wave_id), False)
-    return lease.give_up(tx, ended)
-
-
-def _end_wave(
-    tx: Tx,
-    context: WaveContext,
-    last_write: Callable[[Tx], object] | None,
-    changed_nothing: bool,
-) -> _Step:
-    """End the wave, after its last write of Act, and begin the next one."""
-    if last_write is not None:
-        last_write(tx)
-    events.ack_owned(tx, context.wave.wave_id)
-    learn(tx, context, changed_nothing=changed_nothing)
-    session = sessions.load_in(tx, context.session.session_id)
-    if session.status == "completed":
-        return _Step(session, None)
-    return _begin_or_stop(tx, session.session_id, context.engine)
-
-
-def _begin_or_stop(tx: Tx, session_id: str, engine: Engine) -> _Step:
-    """Find the wave to run; without one the session stops."""
-    wave = _next_wave(tx, session_id, engine)
-    if wave is None:
-        return _Step(_stop_without_wave(tx, session_id), None)
-    return _Step(sessions.load_in(tx, session_id), wave)
+def _begin_or_stop(tx: Tx, lease: _Lease, engine: Engine) -> tuple[Session, Wave | None]:
+    """Find the wave to run; without one the session stops and is given up."""
+    session = sessions.load_in(tx, lease.session_id)
+    if session.status != "completed":
+        wave = _next_wave(tx, lease.session_id, engine)
+        if wave is not None:
+            return sessions.load_in(tx, lease.session_id), wave
+        session = _stop_without_wave(tx, lease.session_id)
+    sessions.release(tx, lease.session_id, lease.token)
+    return session, None
 
 
 def _begin_wave(tx: Tx, wave: Wave, engine: Engine) -> Wave:
@@ -295,18 +208,15 @@ def _begin_wave(tx: Tx, wave: Wave, engine: Engine) -> Wave:
         wave.wave_id,
         "observing",
         profile_version=pinned.version,
-        detail=WaveStarted(waves_left=waves_left, returns=_why_it_returns(tx, wave, engine)),
+        detail=WaveStarted(waves_left=waves_left, returns=_why_it_returns(tx, wave)),
     )
 
 
-def _why_it_returns(tx: Tx, wave: Wave, engine: Engine) -> str | UnsetType:
+def _why_it_returns(tx: Tx, wave: Wave) -> str | UnsetType:
     """Say why a wave goes back to Orient for an action of the wave before, where it does."""
     if wave.ordinal == 1:
         return UNSET
     previous = waves.wave_id_of(wave.session_id, wave.ordinal - 1)
-    plan = engine.recall(previous).plan
-    if plan is not None and not may_hold(plan):
-        return UNSET
     return describe_return(read_held_in(tx.connection, previous)) or UNSET
 
 
@@ -478,8 +388,8 @@ def _mark_failed(
     return mark
 
 
-async def _mark_stopped(engine: Engine, session_id: str) -> None:
-    await engine.store.write(
+async def _mark_stopped(store: Store, session_id: str) -> None:
+    await store.write(
         lambda tx: sessions.set_status(
             tx, session_id, "stopped", actor="person", detail=SessionStopped(reason="interrupted")
         )
@@ -487,7 +397,7 @@ async def _mark_stopped(engine: Engine, session_id: str) -> None:
 
 
 async def _renew_lease(
-    engine: Engine,
+    store: Store,
     lease: _Lease,
     runner: asyncio.Task[object] | None,
     lease_errors: list[Stale],
@@ -496,7 +406,7 @@ async def _renew_lease(
     while True:
         await asyncio.sleep(HEARTBEAT_S)
         try:
-            await engine.store.write(lambda tx: sessions.renew(tx, lease.session_id, lease.token))
+            await store.write(lambda tx: sessions.renew(tx, lease.session_id, lease.token))
         except Stale as error:
             if lease.is_over:
                 return

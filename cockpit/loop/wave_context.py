@@ -6,10 +6,8 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import ProjectPaths
@@ -26,35 +24,16 @@ from cockpit.loop.skills.project_skills import ProjectSkills, open_project_skill
 from cockpit.loop.tools.added_tools import AddedTools
 from cockpit.observe.freshness.kept_answers import KeptAnswers
 from cockpit.store.context import profiles
-from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.context.text_cache import TextCache
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
-from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
 EVENT_LEASE_S = 86_400.0
 """Seconds that a wave leases its events for. While the wave is open nobody else claims them."""
-
-MOST_WRITTEN = 64
-"""Waves whose rows are kept at hand."""
-
-
-class WrittenWave(Struct, frozen=True):
-    """What this process has committed of a wave and what never changes: it need not be read again."""
-
-    is_new: bool = False
-    """Whether this process began the wave and runs it since: nothing else can be stored of it."""
-    packet: Packet | None = None
-    plan: Plan | None = None
-    answered_at: str = ""
-    """When the journal says that the model answered last; empty: not known."""
-
-
-_NOTHING = WrittenWave()
 
 
 class Engine(Struct, frozen=True):
@@ -75,8 +54,6 @@ class Engine(Struct, frozen=True):
     """The roles, once they were needed."""
     profiles: dict[tuple[str, int], Profile] = field(default_factory=dict)
     """The versions of profiles that were read; their content never changes."""
-    written: dict[str, WrittenWave] = field(default_factory=dict)
-    """The newest waves that this process has written, by id."""
     texts: TextCache = field(default_factory=TextCache)
     """The texts of facts that were rendered."""
     answers: KeptAnswers = field(default_factory=KeptAnswers)
@@ -144,24 +121,10 @@ class Engine(Struct, frozen=True):
             self.profiles[(profile_id, version)] = profile
         return profile
 
-    def recall(self, wave_id: str) -> WrittenWave:
-        """Return what this process has written of a wave and need not read."""
-        return self.written.get(wave_id, _NOTHING)
-
-    def remember(self, wave_id: str, **rows: Any) -> None:
-        """Keep fields of :class:`WrittenWave`, after their commit."""
-        self.written[wave_id] = replace(self.recall(wave_id), **rows)
-        while len(self.written) > MOST_WRITTEN:
-            del self.written[next(iter(self.written))]
-
     def close(self) -> None:
         """Close what was opened when it was first needed."""
         for librarian in self.librarians:
             librarian.close()
-
-    def forget(self, wave_id: str) -> None:
-        """Read the wave again: its run was cut off, and another process may go on with it."""
-        self.written.pop(wave_id, None)
 
     def role(self, name: str) -> Role | None:
         """Return the role of that name; None for a session without a role ('').

@@ -10,18 +10,14 @@ import json
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cockpit.backlog.tools.work_tool import Tier
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import record_schema
 from cockpit.core.secrets import mask
-from cockpit.mcp.call_dispatcher import Dispatcher
-from cockpit.mcp.client_connection import ClientConnection
+from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher
 from cockpit.mcp.tool_registry import TOOLS, tools_in_tier
-
-if TYPE_CHECKING:
-    from cockpit.mcp.call_result import CallResult
 
 INSTRUCTIONS = (
     "cockpit keeps this project's tasks, work in progress and handoffs, and is its one gate for reading"
@@ -71,7 +67,7 @@ class ToolServer:
                 answer = await self._dispatcher.call(tool, client, arguments)
             elif own is not None:
                 result = await self._dispatcher.call_own(own, client, arguments, OWN_WAIT_S)
-                answer = _render_own(result)
+                answer = result.body("propose_action")
         except CockpitError as error:
             await self._dispatcher.refused.add(error.code, str(error), name)
             return _clip_error(str(error)), True
@@ -93,17 +89,6 @@ class ToolServer:
                     f" `cockpit mcp --tier {tool.tier}`."
                 )
         return f"There is no tool {name[:60]!r}. The tools are: {', '.join(self._offered)}."
-
-
-def _render_own(result: CallResult) -> dict[str, Any]:
-    answer = {"status": result.status, "result": result.message}
-    if result.proposal_id:
-        answer["proposal_id"] = result.proposal_id
-    if result.status in ("pending", "working"):
-        answer["next"] = (
-            "Continue with other work; call propose_action with this proposal_id alone."
-        )
-    return answer
 
 
 def identify_client(token: str, name: str, http_session: str = "") -> ClientConnection:

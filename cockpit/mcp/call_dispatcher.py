@@ -1,28 +1,30 @@
 """The dispatcher: reads a call's arguments and runs the tool's function in the right place.
 
-Work tools that read run on a reader's thread, those that write in a transaction, and loop tools where the
-engine runs: the protocol's event loop never waits for any of them. See ``docs/reference/mcp.md``.
+Work tools that read run on a reader's thread, those that write in a transaction, and loop tools with the
+engine, which opens for the first of them: most clients only use the backlog. See ``docs/reference/mcp.md``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.access.principals import Caller
+from cockpit.access.capability_tokens import holder
+from cockpit.access.principals import AGENT, Caller
+from cockpit.access.token_scopes import AGENT_SCOPES, PROPOSE
 from cockpit.backlog.tools.work_tool import Tier, WorkTool
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.read_record import InvalidRecord, read_record
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.mcp.client_connection import ClientConnection
-from cockpit.mcp.engine_thread import EngineThread
-from cockpit.mcp.serve_own_tools import OwnTools, call_own_tool
+from cockpit.mcp.serve_own_tools import OwnTools
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.refused_requests import RefusedRequests
@@ -38,6 +40,28 @@ class WrongArguments(CockpitError):
     """Arguments that a tool does not take; the message lists those that it does."""
 
     code = "usage"
+
+
+LOCAL_AGENT = Caller(f"{AGENT}mcp", AGENT_SCOPES)
+"""The caller of a client on this machine that has no token."""
+
+
+class ClientConnection(Struct, frozen=True):
+    """One client of the server."""
+
+    token: str = ""
+    """The client's token, or empty."""
+    name: str = "agent"
+    """The name that the client gives itself; shown, never trusted."""
+    http_session: str = ""
+    """The HTTP session's id, which tells two clients of the same name apart; empty over stdio."""
+
+    def authenticate(self, connection: sqlite3.Connection, now: str) -> Caller:
+        """Return the caller at the time ``now``.
+
+        Call it in the transaction that acts for the caller. Raises ``TokenRefused``.
+        """
+        return holder(connection, self.token, now) if self.token else LOCAL_AGENT
 
 
 class LoopTool(Struct, frozen=True):
@@ -60,11 +84,27 @@ class Dispatcher:
 
     def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
         self.store = store
-        self.engine = EngineThread(store, place, require_user_decisions(settings))
+        self._place = place
+        self._settings = require_user_decisions(settings)
+        self._engine: Engine | None = None
+        self._opening = asyncio.Lock()
+        self._resources = AsyncExitStack()
         self.own_tools = OwnTools(store, place, settings)
         self._answer_tokens = settings.answer_tokens
         self.refused = RefusedRequests(store, "mcp")
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
+
+    async def engine(self) -> Engine:
+        """Return the engine, which opens for the first caller."""
+        async with self._opening:
+            if self._engine is None:
+                from cockpit.loop.runtime import runtime_over
+
+                runtime = await self._resources.enter_async_context(
+                    runtime_over(self.store, self._place, self._settings)
+                )
+                self._engine = runtime.engine
+            return self._engine
 
     async def call(
         self,
@@ -105,14 +145,15 @@ class Dispatcher:
         arguments: Mapping[str, Any] | None,
         wait_s: float,
     ) -> CallResult:
-        """Propose a call of an approved function of the user or the project."""
+        """Propose a call of an approved function of the user or the project.
+
+        Raises ``NotAllowed``, ``MalformedCall`` and ``StillWaiting``.
+        """
         caller = await self.authenticate(client)
+        caller.require(PROPOSE, "propose anything")
 
-        async def run(engine: Engine) -> CallResult:
-            session = self.session(caller, client)
-            return await call_own_tool(engine, session, caller, definition, arguments or {}, wait_s)
-
-        return await self.engine.run(run)
+        session = self.session(caller, client)
+        return await session.call(await self.engine(), definition.name, arguments or {}, wait_s)
 
     async def authenticate(self, client: ClientConnection) -> Caller:
         """Return who the client is now. Raises ``TokenRefused``."""
@@ -134,7 +175,9 @@ class Dispatcher:
 
     async def close(self) -> None:
         """Stop everything that runs for clients; their proposals stay in the queue."""
-        await self.engine.close()
+        for session in self._sessions.values():
+            await session.stop()
+        await self._resources.aclose()
 
 
 def require_user_decisions(settings: RuntimeSettings) -> RuntimeSettings:

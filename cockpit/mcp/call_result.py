@@ -14,6 +14,7 @@ from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.propose_context_request import request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.loop.phases.tool_results import MAX_RESULT_CHARS, read_exchanges
+from cockpit.mcp.render_packet import render_page
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 from cockpit.store.context import facts
 from cockpit.store.sessions import plans, proposals, waves
@@ -40,6 +41,16 @@ class CallResult(Struct, frozen=True):
     """The outcome, for the agent."""
     proposal_id: str
     facts: tuple[GrantedFact, ...] = ()
+
+    def body(self, tool: str, offset: int = 0) -> dict[str, Any]:
+        """Return it as the agent reads it: its facts from ``offset`` on; ``tool`` goes on with it."""
+        fields: dict[str, Any] = {"status": self.status, "result": self.message}
+        if self.proposal_id:
+            fields["proposal_id"] = self.proposal_id
+        if self.status in ("pending", "working"):
+            fields["next"] = f"Continue with other work; call {tool} with this proposal_id alone."
+        facts = [{"source": fact.source, "text": fact.text} for fact in self.facts]
+        return {**fields, **render_page("facts", facts, offset)} if facts else fields
 
 
 def load_call_result(

@@ -51,7 +51,7 @@ class StillWaiting(CockpitError):
 
 
 class ClientSession:
-    """The loop for one client. Every method runs in the engine's thread.
+    """The loop for one client.
 
     ``namespace`` is the principal that the server derived; ``client_name`` is what the client calls
     itself. The session is created with the first call.
@@ -109,6 +109,12 @@ class ClientSession:
             if not self._is_running() and session.status != "completed":
                 self._start(engine)
         return await self._await_result(engine, wait_s, proposal_id)
+
+    async def stop(self) -> None:
+        """Interrupt what runs for the client, and wait for it; its proposals stay in the queue."""
+        if self._run is not None:
+            self._run.cancel()
+            await asyncio.wait([self._run])
 
     def _is_running(self) -> bool:
         return self._run is not None and not self._run.done()

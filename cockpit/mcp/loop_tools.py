@@ -6,20 +6,15 @@ No tool approves: a proposal waits in the queue until the user decides. See ``do
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
 from cockpit.access.principals import journal_actor
 from cockpit.access.token_scopes import PROPOSE, READ
 from cockpit.core.read_record import describe
-from cockpit.mcp.call_dispatcher import Dispatcher, LoopTool, WrongArguments
-from cockpit.mcp.client_connection import ClientConnection
+from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher, LoopTool, WrongArguments
 from cockpit.mcp.render_packet import FieldSet, render_packet, render_page
-
-if TYPE_CHECKING:
-    from cockpit.loop.wave_context import Engine
-    from cockpit.mcp.call_result import CallResult
 
 MAX_WAIT_S = 600
 """The longest that one call may wait for the user, in seconds."""
@@ -130,21 +125,17 @@ async def _search_knowledge(
         raise WrongArguments(f"search_knowledge: query must have 1 to {MOST_QUERY} characters.")
     if arguments.limit is not None and not 1 <= arguments.limit <= MOST_PASSAGES:
         raise WrongArguments(f"search_knowledge: limit must be 1 to {MOST_PASSAGES}.")
-    session_id = dispatcher.session_id(caller, client)
+    engine = await dispatcher.engine()
+    from cockpit.loop.knowledge.search_for_agent import search_for_agent
 
-    async def run(engine: Engine) -> list[dict[str, Any]]:
-        from cockpit.loop.knowledge.search_for_agent import search_for_agent
-
-        return await search_for_agent(
-            engine,
-            arguments.query,
-            kinds=arguments.kinds,
-            limit=arguments.limit,
-            actor=journal_actor(caller),
-            session_id=session_id,
-        )
-
-    passages = await dispatcher.engine.run(run)
+    passages = await search_for_agent(
+        engine,
+        arguments.query,
+        kinds=arguments.kinds,
+        limit=arguments.limit,
+        actor=journal_actor(caller),
+        session_id=dispatcher.session_id(caller, client),
+    )
     if not passages:
         return {"passages": [], "next": "Nothing answers. Try other words, or request_context."}
     return render_page("passages", passages, arguments.offset)
@@ -170,14 +161,12 @@ async def _estimate_work(
     if task_ids is not None and not 1 <= len(task_ids) <= MOST_ESTIMATED:
         raise WrongArguments(f"estimate_work: name 1 to {MOST_ESTIMATED} tasks.")
 
-    async def run(engine: Engine) -> dict[str, Any]:
-        from cockpit.loop.planner import estimate_for_agent
+    engine = await dispatcher.engine()
+    from cockpit.loop.planner import estimate_for_agent
 
-        if words is not None:
-            return await estimate_for_agent.estimate_words(engine, words)
-        return await estimate_for_agent.estimate_tasks(engine, task_ids or (), MOST_ESTIMATED)
-
-    return await dispatcher.engine.run(run)
+    if words is not None:
+        return await estimate_for_agent.estimate_words(engine, words)
+    return await estimate_for_agent.estimate_tasks(engine, task_ids or (), MOST_ESTIMATED)
 
 
 async def _request_context(
@@ -227,13 +216,13 @@ async def _propose(
     caller.require(PROPOSE, "propose anything")
     _check_one_purpose(name, arguments)
 
-    async def run(engine: Engine) -> CallResult:
-        session = dispatcher.session(caller, client)
-        if arguments.proposal_id:
-            return await session.follow_up(engine, arguments.proposal_id, arguments.wait_s)
-        return await session.call(engine, name, arguments.call_arguments(), arguments.wait_s)
-
-    return _render_result(await dispatcher.engine.run(run), offset)
+    engine, session = await dispatcher.engine(), dispatcher.session(caller, client)
+    if arguments.proposal_id:
+        result = await session.follow_up(engine, arguments.proposal_id, arguments.wait_s)
+    else:
+        result = await session.call(engine, name, arguments.call_arguments(), arguments.wait_s)
+    tool = "propose_action" if isinstance(arguments, ProposeAction) else name
+    return result.body(tool, offset)
 
 
 def _check_one_purpose(
@@ -253,16 +242,6 @@ def _check_one_purpose(
         raise WrongArguments(f"{tool}: say what you propose, or give an earlier proposal_id.")
     if isinstance(arguments, ProposeAction) and proposes and action is None:
         raise WrongArguments("propose_action needs 'action': write_file, edit_file, run, …")
-
-
-def _render_result(result: CallResult, offset: int) -> dict[str, Any]:
-    fields: dict[str, Any] = {"status": result.status, "result": result.message}
-    if result.proposal_id:
-        fields["proposal_id"] = result.proposal_id
-    if result.status in ("pending", "working"):
-        fields["next"] = "Continue with other work; call again with this proposal_id alone."
-    facts = [{"source": fact.source, "text": fact.text} for fact in result.facts]
-    return {**fields, **render_page("facts", facts, offset)} if facts else fields
 
 
 def _present(record: object, *names: str) -> dict[str, Any]:

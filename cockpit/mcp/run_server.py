@@ -13,10 +13,9 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.views.copy_journal import recorded
 from cockpit.mcp.answer_call import ToolServer
-from cockpit.mcp.call_dispatcher import Dispatcher
-from cockpit.mcp.client_connection import ClientConnection
-from cockpit.mcp.plain_protocol import PlainProtocol
+from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher
 from cockpit.mcp.stdio_lines import claim_standard_streams
+from cockpit.mcp.stdio_server import StdioServer
 from cockpit.store.db.database import Store
 
 
@@ -27,7 +26,7 @@ async def serve_stdio(
     async with _open_dispatcher(place, settings) as dispatcher:
         await dispatcher.authenticate(ClientConnection(token=token))
         with claim_standard_streams() as wire:
-            await PlainProtocol(ToolServer(dispatcher, tier), token, wire).serve()
+            await StdioServer(ToolServer(dispatcher, tier), token, wire).serve()
 
 
 async def serve_http(
@@ -39,14 +38,12 @@ async def serve_http(
 ) -> None:
     """Serve clients that send tokens on a ``listener`` of
     :func:`~cockpit.access.listen_address.listening`; ``announce`` is called with the address."""
-    # Imported here: both take time to load, and a client on standard input rarely needs them.
-    from cockpit.mcp import http_transport
-    from cockpit.mcp.server import create_server
+    # Imported here: the SDK takes a second and 40 MiB to load, and a client on standard input needs none.
+    from cockpit.mcp import http_server
 
     async with _open_dispatcher(place, settings) as dispatcher:
-        await dispatcher.engine.warm()
-        server = create_server(ToolServer(dispatcher, tier))
-        await http_transport.serve(server, dispatcher, *listener, announce)
+        await dispatcher.engine()  # before the first call asks for it
+        await http_server.serve(ToolServer(dispatcher, tier), dispatcher, *listener, announce)
 
 
 @asynccontextmanager

@@ -6,22 +6,16 @@ A call is an action of the agent's session: it waits for the user as ``propose_a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cockpit.access.token_scopes import PROPOSE
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.tools import approved_tools
 
 if TYPE_CHECKING:
-    from cockpit.access.principals import Caller
     from cockpit.act.own_tools.tool_definition import ToolDefinition
     from cockpit.loop.tools.tool_catalog import ToolCatalog
-    from cockpit.loop.wave_context import Engine
-    from cockpit.mcp.call_result import CallResult
-    from cockpit.mcp.client_session import ClientSession
 
 PREFIX = "own_"
 """What the names of these tools begin with."""
@@ -66,19 +60,3 @@ class OwnTools:
             self._catalog = open_catalog(self._place, self._settings, has_sandbox=True)
         usable = self._store.read_now(self._catalog.read_usable)
         return tuple(each for each in usable if each.kind == "own")
-
-
-async def call_own_tool(
-    engine: Engine,
-    session: ClientSession,
-    caller: Caller,
-    definition: ToolDefinition,
-    arguments: Mapping[str, Any],
-    wait_s: float,
-) -> CallResult:
-    """Propose the call in the client's session.
-
-    Raises ``NotAllowed``, ``MalformedCall`` and ``StillWaiting``.
-    """
-    caller.require(PROPOSE, "propose anything")
-    return await session.call(engine, definition.name, arguments, wait_s)

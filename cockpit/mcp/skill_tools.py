@@ -7,7 +7,7 @@ They are texts of the user and the project, given as they are in packets: as gui
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Struct
 
@@ -15,11 +15,7 @@ from cockpit.access.token_scopes import READ
 from cockpit.core.read_record import describe
 from cockpit.core.secrets import mask
 from cockpit.core.skills.shorten_skill import list_sections, read_section
-from cockpit.mcp.call_dispatcher import Dispatcher, LoopTool, WrongArguments
-from cockpit.mcp.client_connection import ClientConnection
-
-if TYPE_CHECKING:
-    from cockpit.loop.wave_context import Engine
+from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher, LoopTool, WrongArguments
 
 
 class ListSkills(Struct, frozen=True):
@@ -41,19 +37,21 @@ async def _list_skills(
     caller = await dispatcher.authenticate(client)
     caller.require(READ, "list skills")
 
-    async def read(engine: Engine) -> list[dict[str, str | bool]]:
-        from cockpit.orient.skills.choose_skills import choose_skills
+    engine = await dispatcher.engine()
+    from cockpit.orient.skills.choose_skills import choose_skills
 
-        project_skills = engine.skills
-        await asyncio.to_thread(project_skills.refresh)
-        if arguments.task is None:
-            return [
+    project_skills, task = engine.skills, arguments.task
+    await asyncio.to_thread(project_skills.refresh)
+    if task is None:
+        return {
+            "skills": [
                 {"name": skill.name, "layer": skill.layer, "description": skill.description}
                 for skill in project_skills.skills.values()
             ]
-        task = arguments.task
-        near = await engine.librarian.compare_skills(task)
-        return [
+        }
+    near = await engine.librarian.compare_skills(task)
+    return {
+        "skills": [
             {
                 "name": choice.name,
                 "why": choice.why,
@@ -64,8 +62,7 @@ async def _list_skills(
                 project_skills.skills, project_skills.index, task, vectors=near
             )
         ]
-
-    return {"skills": await dispatcher.engine.run(read)}
+    }
 
 
 async def _get_skill(
@@ -74,32 +71,26 @@ async def _get_skill(
     caller = await dispatcher.authenticate(client)
     caller.require(READ, "read skills")
 
-    async def read(engine: Engine) -> dict[str, Any] | None:
-        project_skills = engine.skills
-        await asyncio.to_thread(project_skills.refresh)
-        skill = project_skills.skills.get(arguments.name)
-        if skill is None:
-            return None
-        text = project_skills.fact(skill.name).full.text
-        if arguments.section is not None:
-            section = read_section(skill, arguments.section)
-            if section is None:
-                names = ", ".join(each.title for each in list_sections(skill)) or "no sections"
-                raise WrongArguments(
-                    f"Skill {skill.name} has no section {arguments.section!r}; it has {names}."
-                )
-            text = mask(section)
-        return {
-            "name": skill.name,
-            "layer": skill.layer,
-            "text": text,
-            "files": [f"skill:{skill.name}/{path}" for path in skill.files],
-        }
-
-    skill = await dispatcher.engine.run(read)
+    project_skills = (await dispatcher.engine()).skills
+    await asyncio.to_thread(project_skills.refresh)
+    skill = project_skills.skills.get(arguments.name)
     if skill is None:
         raise WrongArguments(f"There is no skill {arguments.name!r}; `cockpit skills` shows all.")
-    return skill
+    text = project_skills.fact(skill.name).full.text
+    if arguments.section is not None:
+        section = read_section(skill, arguments.section)
+        if section is None:
+            names = ", ".join(each.title for each in list_sections(skill)) or "no sections"
+            raise WrongArguments(
+                f"Skill {skill.name} has no section {arguments.section!r}; it has {names}."
+            )
+        text = mask(section)
+    return {
+        "name": skill.name,
+        "layer": skill.layer,
+        "text": text,
+        "files": [f"skill:{skill.name}/{path}" for path in skill.files],
+    }
 
 
 SKILL_TOOLS = (

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 _READ_AHEAD = 64
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Wire:
@@ -56,7 +53,7 @@ class Wire:
                 self._read_ahead.acquire()
                 if loop.is_closed():
                     return
-                loop.call_soon_threadsafe(self._lines.put_nowait, _replace_surrogates(line))
+                loop.call_soon_threadsafe(self._lines.put_nowait, line)
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._lines.put_nowait, None)
 
@@ -71,18 +68,3 @@ def claim_standard_streams() -> Iterator[Wire]:
     finally:
         os.dup2(output, 1)
         os.close(output)
-
-
-def _replace_surrogates(line: str) -> str:
-    r"""Replace halves of surrogate pairs, such as ``"\ud83d"`` from a text cut inside an emoji.
-
-    The SDK's reader rejects such a line, and the client would never get an answer.
-    """
-    if not _SURROGATE.search(line):
-        return line
-    try:
-        message = json.loads(line)
-    except ValueError:
-        return line
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode("utf-8") + "\n"

@@ -17,6 +17,7 @@ from cockpit.agents.runs.run_agent import count_runs, run_agent
 from cockpit.agents.stdio.driven_runners import ACP_PREFIX
 from cockpit.agents.stdio.permissions import ask_in_queue
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
+from cockpit.agents.streams.provider_limit import ProviderLimited, read_limit
 from cockpit.core.errors import CockpitError, MachineFault, Stale, find_full_disk
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
@@ -133,6 +134,8 @@ async def run_role_with_agent(
     await _check_branch(worktree, root)
     if crash and (fault := find_full_disk(crash, root)):
         raise MachineFault(f"The agent broke off: {fault}. Make room, then resume.")
+    if crash and (limit := read_limit(crash, context.store.clock.now())):
+        raise ProviderLimited(crash, limit.resets_at)
     if crash:
         raise RunnerCrashed(crash)
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import re
-import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from cockpit.access.git_folders import locate_git_folders, read_commit
 from cockpit.access.run_program import Finished, run_git
 from cockpit.core.errors import CockpitError, MachineFault, read_machine_fault
 from cockpit.core.project_paths import ProjectPaths
@@ -43,16 +39,8 @@ GENERATED_NAMES = frozenset(
 _LOCK_POLL_S = 0.05
 _TIMEOUT_S = 300.0
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_KEPT_ANSWERS = 64
-_KEPT_ANCESTRIES = 2_048
-_START_OF_COMMIT = 1024
-"""Bytes in which the parents of a commit are, unless it merges very many."""
-
 MOST_PATCH = 256 * 1024
 """Bytes of a patch that are kept; roles are shown fewer."""
-
-Answer = TypeVar("Answer")
 
 
 class WorktreeError(CockpitError):
@@ -114,62 +102,13 @@ def _verb(args: Sequence[str]) -> str:
 
 async def commit_of(cwd: Path, revision: str) -> str | None:
     """The id of the commit that ``revision`` names, or None."""
-    commit = _read_commit(cwd, revision)
-    if commit is not None:
-        return commit or None
     ended = await try_git(cwd, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     return ended.text.strip() or None if ended.ok else None
 
 
-def _read_commit(cwd: Path, revision: str) -> str | None:
-    """As :func:`cockpit.access.git_folders.read_commit`."""
-    if _COMMIT.fullmatch(revision):
-        return None  # whether there is such a commit is git's to answer
-    folders = locate_git_folders(cwd)
-    return None if folders is None else read_commit(folders, revision)
-
-
 async def is_ancestor(cwd: Path, older: str, newer: str) -> bool:
-    """Whether ``older`` is ``newer`` or lies behind it. Two commits always have the same answer."""
-    first, second = _read_commit(cwd, older) or older, _read_commit(cwd, newer) or newer
-    if first == second:
-        return True
-    if (first, second) in _ancestries:
-        return _ancestries[first, second]
-    # What a branch held before is not a part of the other one: so neither is what was merged onto it.
-    if any(_ancestries.get((parent, second)) is False for parent in _read_parents(cwd, first)):
-        _remember(_ancestries, (first, second), False)
-        return False
-    ended = await try_git(cwd, "merge-base", "--is-ancestor", first, second)
-    certain = bool(_COMMIT.fullmatch(first) and _COMMIT.fullmatch(second))
-    if certain and (ended.ok or ended.code == 1):
-        _remember(_ancestries, (first, second), ended.ok)
-    return ended.ok
-
-
-async def note_parents(cwd: Path, branches: Sequence[str]) -> None:
-    """Remember the parents of the last commits of many branches, by one git, for :func:`is_ancestor`."""
-    listed = await try_git(
-        cwd, "rev-list", "--no-walk", "--parents", "--stdin", stdin="\n".join(branches).encode()
-    )
-    for line in listed.text.splitlines():
-        commit, *parents = line.split()
-        for parent in parents:
-            _remember(_ancestries, (parent, commit), True)
-
-
-def _read_parents(cwd: Path, commit: str) -> list[str]:
-    """The parents of a commit that is in a file of its own; none where git has to be asked."""
-    folders = locate_git_folders(cwd)
-    if folders is None or not _COMMIT.fullmatch(commit):
-        return []
-    try:
-        with open(f"{folders.common}/objects/{commit[:2]}/{commit[2:]}", "rb") as file:
-            start = zlib.decompressobj().decompress(file.read(), _START_OF_COMMIT)
-    except (OSError, zlib.error):
-        return []
-    head = start.partition(b"\nauthor ")[0].decode("ascii", "replace")
-    return re.findall(r"(?<=\nparent )\S+", head) if head.startswith("commit ") else []
+    """Whether ``older`` is ``newer`` or lies behind it."""
+    return (await try_git(cwd, "merge-base", "--is-ancestor", older, newer)).ok
 
 
 class CommitDifference(Struct, frozen=True):
@@ -189,22 +128,13 @@ async def changed_files(cwd: Path, base: str, tip: str = "HEAD") -> tuple[str, .
 
 
 async def compare_commits(cwd: Path, base: str, tip: str = "HEAD") -> CommitDifference:
-    """Compare two commits. What they differ by never changes: it is kept. Raises :class:`WorktreeError`."""
-    first, second = _read_commit(cwd, base) or base, _read_commit(cwd, tip) or tip
-    certain = bool(_COMMIT.fullmatch(first) and _COMMIT.fullmatch(second))
-    if certain and first == second:
-        return CommitDifference((), (), b"")
-    if (kept := _differences.get((first, second))) is not None:
-        return kept
-    ended = await try_git(cwd, "diff", "--raw", "--patch", "-z", first, second)
+    """Compare two commits. Raises :class:`WorktreeError`."""
+    ended = await try_git(cwd, "diff", "--raw", "--patch", "-z", base, tip)
     entries, end, patch = ended.stdout.partition(b"\0\0")
     whole = ended.ok or bool(ended.truncated and end)  # the list of files is, at least
     if not whole:
         raise WorktreeError(f"git diff in {cwd} failed: {ended.reason}")
-    difference = CommitDifference(*_parse_entries(entries), patch[:MOST_PATCH])
-    if certain:
-        _remember(_differences, (first, second), difference)
-    return difference
+    return CommitDifference(*_parse_entries(entries), patch[:MOST_PATCH])
 
 
 def _parse_entries(entries: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -220,16 +150,6 @@ def _parse_entries(entries: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
             names.add(path)
         paths.append(path)
     return tuple(paths), tuple(sorted(names))
-
-
-def _remember(answers: dict[tuple[str, str], Answer], key: tuple[str, str], answer: Answer) -> None:
-    if len(answers) >= (_KEPT_ANCESTRIES if answers is _ancestries else _KEPT_ANSWERS):
-        del answers[next(iter(answers))]
-    answers[key] = answer
-
-
-_differences: dict[tuple[str, str], CommitDifference] = {}
-_ancestries: dict[tuple[str, str], bool] = {}
 
 
 async def uncommitted_files(cwd: Path) -> tuple[str, ...]:
@@ -268,8 +188,6 @@ async def _list_names(cwd: Path, *words: str) -> list[str]:
 
 async def reset_index_flags(cwd: Path) -> None:
     """Let git look at every file of a tree of cockpit's own: what ran there can have told it not to."""
-    if (signature := _sign_index(cwd)) is not None and signature in _plain_indexes:
-        return
     listed = await _list_names(cwd, "ls-files", "-v", "-z")
     assumed = [entry[2:] for entry in listed if entry[:1].islower()]
     skipped = [entry[2:] for entry in listed if entry[:1] in ("s", "S")]
@@ -280,27 +198,6 @@ async def reset_index_flags(cwd: Path) -> None:
         if paths:
             named = "\0".join(paths).encode("utf-8", "surrogateescape")
             await git(cwd, "update-index", flag, "-z", "--stdin", stdin=named)
-
-
-def note_plain_index(cwd: Path) -> None:
-    """Remember that git has just written the index of this tree, and told itself to skip no file."""
-    if (signature := _sign_index(cwd)) is not None:
-        if len(_plain_indexes) >= _KEPT_ANSWERS:
-            del _plain_indexes[next(iter(_plain_indexes))]
-        _plain_indexes[signature] = None
-
-
-def _sign_index(cwd: Path) -> tuple[int, ...] | None:
-    folders = locate_git_folders(cwd)
-    try:
-        info = None if folders is None else os.stat(f"{folders.own}/index")  # noqa: PTH116 - a stat
-    except OSError:
-        return None
-    # The time of the last change of any kind is the kernel's: a program cannot set it back.
-    return info and (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-
-
-_plain_indexes: dict[tuple[int, ...], None] = {}
 
 
 async def commit_all(cwd: Path, message: str, *, author: str = "") -> tuple[str, ...]:
@@ -325,7 +222,6 @@ async def commit_all(cwd: Path, message: str, *, author: str = "") -> tuple[str,
     words = ("commit", "--quiet", "--cleanup=verbatim", "--file=-", *by)
     ended = await try_git(cwd, *words, stdin=text)
     if ended.ok:
-        note_plain_index(cwd)
         return paths
     # Files that only looked changed leave nothing to commit, which git reports as an error.
     if (await try_git(cwd, "diff", "--cached", "--quiet")).code == 0:

@@ -7,12 +7,15 @@ returns for one prompt alone counts as that task's error instead. See ``docs/ref
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
 from cockpit.agents.runs.agent_command_line import RunnerMissing
+from cockpit.agents.streams.provider_limit import ProviderLimited
+from cockpit.core.clock import format_time, parse_time
 from cockpit.core.errors import find_machine_fault
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_line import one_line
@@ -22,6 +25,8 @@ NO_MODEL: Final = "no model"
 """How the reason of such an outcome, and of the worker's end, starts where the user has to fix it."""
 NO_MODEL_NOW: Final = "no model for now"
 """The same where a network or a provider's limit is the cause."""
+LIMIT: Final = "limit until"
+"""The same where a provider takes no more for now; the time follows, or nothing."""
 NO_ROOM: Final = "machine"
 """The same where the machine is short of something."""
 NOT_OFFLINE: Final = (
@@ -33,8 +38,12 @@ WAIT_S: Final = 30.0
 """Seconds before a worker tries again; a provider's calls were retried before that."""
 MAX_BATCHES: Final = 2
 """So many batches in a row that met an outage end the worker."""
+MAX_LIMITED: Final = 12
+"""So many batches in a row, where a provider does not say until when it takes no more."""
+LONGEST_S: Final = 3_600.0
+"""The most seconds before a worker looks whether such a limit is over."""
 
-_TEMPORARY = ("network", "rate_limit")
+_TEMPORARY = ("network",)
 _PERMANENT = ("auth", "config", "not_found")
 
 
@@ -43,6 +52,10 @@ def outage_reason(error: Exception, home: Path) -> str:
 
     ``home`` is the main checkout: once it is gone, git's errors say nothing about the task.
     """
+    if isinstance(error, ProviderLimited):
+        return f"{LIMIT}: {'' if error.resets_at is None else format_time(error.resets_at)}"
+    if isinstance(error, ModelError) and error.code == "rate_limit":
+        return f"{LIMIT}: "
     if isinstance(error, ModelError) and error.code in _TEMPORARY:
         return f"{NO_MODEL_NOW}: {error.code}"
     if isinstance(error, ModelError) and error.code in _PERMANENT:
@@ -68,7 +81,17 @@ def is_outage(reason: str) -> bool:
 
 def is_passing(reason: str) -> bool:
     """Whether an outcome, a worker or a chain with this reason ended by an outage that passes by itself."""
-    return reason.startswith((f"{NO_MODEL_NOW}: ", f"{NO_ROOM}: "))
+    return reason.startswith((f"{NO_MODEL_NOW}: ", f"{LIMIT}: ", f"{NO_ROOM}: "))
+
+
+def describe_limit(reason: str) -> str:
+    """Return a provider's limit, stored as a reason, in words: ``limit until 03:10``."""
+    until = reason.removeprefix(f"{LIMIT}: ")
+    try:
+        moment = parse_time(until)
+    except ValueError:
+        return "a provider's limit"
+    return f"{LIMIT} {moment.astimezone():%d %b %H:%M}"
 
 
 class Outage(Struct, frozen=True):
@@ -80,18 +103,31 @@ class Outage(Struct, frozen=True):
     """The last error."""
     kind: str = ""
     """How the worker's reason starts."""
+    until: str = ""
+    """When a provider's limit ends, where it says so."""
 
     def after(self, outcomes: Sequence[TaskOutcome]) -> Outage:
         """Return the outage after a batch; it is over once a task met none."""
         struck = [outcome for outcome in outcomes if is_outage(outcome.reason)]
         if not struck or len(struck) < len(outcomes):
             return Outage()
-        kind = struck[0].reason.partition(": ")[0]
-        return Outage(self.batches + 1, one_line(struck[0].summary), kind)
+        kind, _, until = max(outcome.reason for outcome in struck).partition(": ")
+        if kind != LIMIT:
+            until = ""
+        return Outage(self.batches + 1, one_line(struck[0].summary), kind, until)
 
     @property
     def end_reason(self) -> str:
         """Why the worker ends; empty while it may continue."""
-        if self.batches and (self.kind == NO_MODEL or self.batches >= MAX_BATCHES):
-            return f"{self.kind}: {self.message.rstrip('.')}"
-        return ""
+        most = MAX_BATCHES if self.kind != LIMIT else MAX_LIMITED
+        is_over = self.kind == NO_MODEL or (self.batches >= most and not self.until)
+        return f"{self.kind}: {self.message.rstrip('.')}" if self.batches and is_over else ""
+
+    def ends_at(self, now: datetime) -> datetime:
+        """Return when to try again: as the provider says, or ever later, up to an hour."""
+        if self.until:
+            return max(parse_time(self.until), now + timedelta(seconds=1))
+        if self.kind != LIMIT:
+            return now + timedelta(seconds=WAIT_S)
+        wait_s = min(WAIT_S * 2.0 ** min(self.batches - 1, 16), LONGEST_S)
+        return now + timedelta(seconds=wait_s)

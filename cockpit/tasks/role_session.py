@@ -55,16 +55,15 @@ ROLE_OF_STEP = {
 class TaskRuntime:
     """The runtime in one task's worktree, opened when a role or the tests first need it."""
 
-    def __init__(self, context: TaskContext) -> None:
-        self._context = context
+    def __init__(self) -> None:
         self._stack = AsyncExitStack()
         self._runtime: Runtime | None = None
 
-    async def open(self, worktree: Worktree) -> Runtime:
+    async def open(self, context: TaskContext, worktree: Worktree) -> Runtime:
         """Return the runtime whose root is the worktree; it uses the project's store."""
         if self._runtime is None:
-            place = replace(self._context.place, root=Path(worktree.path))
-            runtime = runtime_over(self._context.store, place, self._context.settings)
+            place = replace(context.place, root=Path(worktree.path))
+            runtime = runtime_over(context.store, place, context.settings)
             self._runtime = await self._stack.enter_async_context(runtime)
         return self._runtime
 
@@ -85,10 +84,12 @@ async def run_role(
 
     Raises ``ModelError``, ``Stale`` when another process runs the session, and other ``CockpitError``.
     """
-    runtime = await task_runtime.open(worktree)
+    runtime = await task_runtime.open(context, worktree)
     session = None if step.session_id is None else _load_session(context, step.session_id)
     if session is None or session.status != "completed":
         runner = find_runner(context.settings, context.runner)
+        if runner is not None and context.work.env:
+            runner = replace(runner, env=(*runner.env, *context.work.env))
         if session is not None and not began_session(session, runner):
             await _stop_other_runner(context, session)
             session = None

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
 from cockpit.agents.runs.agent_command_line import RunnerError
 from cockpit.backlog import service
-from cockpit.backlog.user_decision import user_decision
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, MachineFault, Stale
 from cockpit.learn.resume_line import one_line
@@ -54,9 +54,17 @@ from cockpit.tasks.git import (
     commit_all,
     commit_of,
     discard_changes,
+    uncommitted_files,
 )
 from cockpit.tasks.merging import MergeResult, merge_task
 from cockpit.tasks.outage import describe_outage, outage_reason
+from cockpit.tasks.preparation.base_tests import excuse_red_tests, test_base
+from cockpit.tasks.preparation.set_up_worktree import (
+    brought_files,
+    fill_worktree,
+    set_up_worktree,
+    worktree_settings,
+)
 from cockpit.tasks.prepare_worktree import prepare_worktree
 from cockpit.tasks.role_result import RoleResult
 from cockpit.tasks.role_session import TaskRuntime, run_role
@@ -104,7 +112,7 @@ async def run_task(context: TaskContext, task_id: str) -> TaskOutcome:
         return *role_usage.task_usage(connection, full_id), share
 
     full_id, tokens_before, cost_before = store.read_now(read_usage_before)
-    runtime = TaskRuntime(context)
+    runtime = TaskRuntime()
     try:
         end = await _TaskRun(context, runtime, full_id).run()
     except Exception as error:
@@ -146,12 +154,8 @@ class _TaskRun:
         self._started = False
         self._worktree: Worktree | None = None
         self._is_committed = False
-        self._begun: tuple[Step, list[Step]] | None = None
-        """The step that began as the one before it ended, and those of the run before it."""
         self._given: RunInput | None = None
         """What the estimate of a new run needs; None once it is made."""
-        self._must_stop = False
-        """Whether none may begin any more."""
 
     async def run(self) -> _RunEnd:
         """Take step after step, to the end of the task or until it has to stop."""
@@ -174,19 +178,12 @@ class _TaskRun:
             self._given = await asyncio.to_thread(
                 prepare_run_estimate,
                 context.settings,
-                context.place.root,
-                task,
                 context.model,
                 runner,
             )
         while True:
-            begun = None
-            if self._begun is None:
-                steps = self._load_steps()
-                coming = self._next_step(steps)
-            else:
-                (begun, steps), self._begun = self._begun, None
-                coming = NextStep(begun.step)
+            steps = self._load_steps()
+            coming = self._next_step(steps)
             if self._is_for_another(coming):
                 return _RunEnd("ready", f"ready for: {coming.step}")
             if coming.step in ENDS:
@@ -194,13 +191,12 @@ class _TaskRun:
                     self._context, self._load_task(), self._run, coming, steps
                 )
                 return _RunEnd(coming.step, *result, coming.reason)
-            if begun is None and (self._must_stop or self._context.should_stop()):
+            if self._context.should_stop():
                 if steps:
                     await self._store.write(partial(self._save_progress, name=coming.step))
                 return _RunEnd("interrupted", f"stopped before: {coming.step}", reason="drained")
             try:
-                if (step := begun) is None:
-                    step = await self._store.write(partial(self._start_step, name=coming.step))
+                step = await self._store.write(partial(self._start_step, name=coming.step))
             except SetAside as error:
                 await self._store.write(partial(keep_worktree, task_id=self._task_id))
                 return _RunEnd("interrupted", str(error), reason=error.code)
@@ -225,25 +221,6 @@ class _TaskRun:
             auto_fix=tests_failed and self._may_fix(self._load_task()),
             max_fixes=self._context.work.max_test_retries,
         )
-
-    async def _write_end(self, record: Callable[[Tx], object]) -> None:
-        """Record how the step ended; the next one begins in the same transaction if it may begin."""
-        self._must_stop = self._context.should_stop()
-
-        def write(tx: Tx) -> tuple[Step, list[Step]] | None:
-            record(tx)
-            # What the user decided, and the end of the task, have transactions of their own.
-            if self._must_stop or user_decision(tx.connection, self._task_id):
-                return None
-            steps = task_runs.select_steps(tx.connection, self._task_id)
-            if steps[-1].outcome == "failed":
-                return None  # whether they are fixed is for files to say
-            coming = self._next_step(steps)
-            if coming.step in ENDS or self._is_for_another(coming):
-                return None
-            return self._start_step(tx, coming.step), steps
-
-        self._begun = await self._store.write(write)
 
     def _may_fix(self, task: Task) -> bool:
         """Whether a fixer may work on failing tests of such a task."""
@@ -320,8 +297,27 @@ class _TaskRun:
 
     async def _prepared_worktree(self) -> Worktree:
         if self._worktree is None:
-            self._worktree = await prepare_worktree(self._context, self._task_id)
+            tree = await prepare_worktree(self._context, self._task_id)
+            root = Path(tree.path)
+            await set_up_worktree(self._context, root)
+            settings = worktree_settings(self._context, root, self._task_id)
+            self._context = replace(self._context, settings=settings)
+            if self._context.work.setup or self._context.work.copy:
+                runtime = await self._runtime.open(self._context, tree)
+                await fill_worktree(self._context, root, runtime.engine.ground)
+            self._worktree = tree
         return self._worktree
+
+    async def _test_base(self, step: Step, worktree: Worktree) -> Step:
+        """Note with the run's first step how the tests are without any change."""
+        root = Path(worktree.path)
+        begun = await commit_of(root, "HEAD") != worktree.base_commit
+        if step.position > 1 or "base" in step.detail or begun or await uncommitted_files(root):
+            return step
+        runtime = await self._runtime.open(self._context, worktree)
+        base = await test_base(self._context, runtime.engine.ground)
+        await discard_changes(root)
+        return await self._store.write(lambda tx: task_runs.add_detail(tx, step, base=base))
 
     async def _run_role(self, step: Step, steps: list[Step], worktree: Worktree) -> RoleResult:
         self._is_committed = False
@@ -331,7 +327,12 @@ class _TaskRun:
 
     async def _implement(self, step: Step, steps: list[Step]) -> None:
         worktree = await self._prepared_worktree()
+        step = await self._test_base(step, worktree)
+        if missing := step.detail.get("base", {}).get("missing"):
+            await self._end_step(step, "untestable", summary=missing)
+            return
         result = await self._run_role(step, steps, worktree)
+        step = self._reload(step)
         task = self._load_task()
         finished = result.status == "done"
         subject = task.title if finished else "uncommitted work of the implementer"
@@ -339,7 +340,7 @@ class _TaskRun:
         root = Path(worktree.path)
         work = await judge_work(result, root, worktree.base_commit, self._task_type(task))
         if work.outcome in ("done", "nothing_to_do"):
-            unheld = await list_unheld(root, worktree.base_commit)
+            unheld = await list_unheld(root, worktree.base_commit, brought_files(root))
             work = name_unheld(work, unheld, root) if unheld else work
         tip = await commit_of(root, "HEAD")
         await self._end_step(
@@ -354,7 +355,7 @@ class _TaskRun:
     async def _test(self, step: Step) -> None:
         context = self._context
         worktree = await self._prepared_worktree()
-        runtime = await self._runtime.open(worktree)
+        runtime = await self._runtime.open(self._context, worktree)
         if not self._is_committed:  # the step before was another process's
             await self._commit(worktree, "uncommitted work before the tests")
         self._is_committed = False
@@ -368,6 +369,7 @@ class _TaskRun:
         except MachineFault:
             await discard_changes(Path(worktree.path))  # it may be what filled the disk
             raise
+        test_run = excuse_red_tests(test_run, self._base_tests(), self._load_task())
         if test_run.argv:
             await discard_changes(Path(worktree.path))
 
@@ -386,7 +388,14 @@ class _TaskRun:
                 output=test_run.output if test_run.status == "failed" else "",
             )
 
-        await self._write_end(record)
+        await self._store.write(record)
+
+    def _base_tests(self) -> Mapping[str, Any]:
+        own = [step.detail["base"] for step in self._load_steps() if "base" in step.detail]
+        chain = self._store.read_now(
+            lambda connection: task_runs.find_base_tests(connection, self._context.chain_id)
+        )
+        return own[0] if own else chain or {}
 
     async def _fix(self, step: Step, steps: list[Step]) -> None:
         worktree = await self._prepared_worktree()
@@ -450,7 +459,7 @@ class _TaskRun:
                 service.record_failure(tx, self._task_id, failure_type, findings[:4_000], by=_BY)
                 service.set_needs_rework(tx, self._task_id, True, by=_BY)
 
-        await self._write_end(record)
+        await self._store.write(record)
 
     async def _merge(self, step: Step) -> None:
         context, task = self._context, self._load_task()
@@ -504,7 +513,8 @@ class _TaskRun:
         """Commit uncommitted work, so that it survives the worktree; return its files."""
         task = self._load_task()
         words = "\n".join((task.title, task.description, task.acceptance_criteria))
-        await add_unheld(Path(worktree.path), words)
+        root = Path(worktree.path)
+        await add_unheld(root, words, brought_files(root))
         title = f"{self._task_id}: {' '.join(subject.split())[:80]}"
         parts = [title, fill(one_line(body), 76), f"Cockpit-Task: {self._task_id}"]
         files = await commit_all(
@@ -522,7 +532,7 @@ class _TaskRun:
         return files
 
     async def _end_step(self, step: Step, outcome: str, **detail: Any) -> None:
-        await self._write_end(lambda tx: task_runs.end(tx, step, outcome, **detail))
+        await self._store.write(lambda tx: task_runs.end(tx, step, outcome, **detail))
 
     async def _give_up_step(self, step: Step, error: CockpitError) -> bool:
         """Count an error that the task did not cause; return whether it ends the step."""

@@ -19,7 +19,7 @@ from cockpit.act.command_line import split_command
 from cockpit.act.workspace import Workspace
 from cockpit.core.errors import MachineFault
 from cockpit.core.failure_lines import clip_start
-from cockpit.learn.test_output import read_tests
+from cockpit.learn.test_output import list_failing, read_tests
 from cockpit.observe.frame.test_command import detect_test_command, find_test_environment
 
 TIMEOUT_S = 1_200
@@ -43,6 +43,8 @@ class TestRun(Struct, frozen=True):
     argv: tuple[str, ...] = ()
     output: str = ""
     results: Mapping[str, Any] | None = None
+    failing: tuple[str, ...] = ()
+    """The names of the tests that failed, where the output says them."""
 
 
 async def run_tests(ground: Workspace, home: Path, command: str | None, policy: str) -> TestRun:
@@ -95,7 +97,8 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
         status = "failed"  # whatever ended it with 0, it was not its tests
     # Where the program lies is this machine's business; the summary is read in handoffs and commits.
     summary = ended.summary.replace(argv[0], Path(argv[0]).name, 1)
-    return TestRun(status, summary, argv, clip_start(output, MOST_OUTPUT), results)
+    failing = list_failing(output) if status == "failed" else ()
+    return TestRun(status, summary, argv, clip_start(output, MOST_OUTPUT), results, failing)
 
 
 def _is_there(program: str, ground: Workspace) -> bool:

@@ -37,6 +37,8 @@ class TaskContext(Struct, frozen=True):
     work: WorkSettings = field(default_factory=WorkSettings)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """When set, running steps finish and no further step starts."""
+    base_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while the tests of the chain's base run, so that they run once."""
     must_hand_over: Callable[[], bool] | None = None
     """Called before each step; True stops the task there as ``stop`` does."""
     stops_before_merge: bool = False

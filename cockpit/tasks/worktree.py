@@ -16,15 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.access.git_folders import (
-    describe_missing_checkout,
-    has_own_settings,
-    is_bare,
-    is_nowhere_checked_out,
-    locate_git_folders,
-    read_commit,
-    read_head,
-)
+from cockpit.access.git_folders import describe_missing_checkout, is_bare
 from cockpit.core.errors import NotFound
 from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
@@ -43,11 +35,6 @@ from cockpit.tasks.git import (
     uncommitted_files,
     worktree_lock,
     worktrees_folder,
-)
-from cockpit.tasks.linked_worktree import (
-    add_linked_worktree,
-    is_unknown_worktree,
-    remove_linked_worktree,
 )
 
 PREFIX = "cockpit/"
@@ -309,7 +296,7 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
             f"checkout to another branch (`git switch -`), then try again."
         )
     if os.path.lexists(path):  # noqa: ASYNC240 - one stat, of a worktree of ours
-        await asyncio.to_thread(_move_aside, place, path)
+        await asyncio.to_thread(_move_aside, path)
     exists = await commit_of(place.home, f"refs/heads/{tree.branch}") is not None
     new = [] if exists else ["--no-track", "-b", tree.branch]
     if tip and not exists and await commit_of(place.home, tip) is None:
@@ -318,26 +305,30 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
             f"it. `git branch {tree.branch} COMMIT` brings it back; then unblock the task."
         )
     start = tree.branch if exists else tip or tree.base_commit
-    if not exists and await add_linked_worktree(place.home, path, tree.branch, start):
-        return
-    # Forced: git still lists the tree that a crash or the user removed from this very path.
-    await git(place.home, "worktree", "add", "--quiet", "--force", *new, str(path), start)
+    # Forced twice: git still lists the tree that a crash or the user removed from this very path, and keeps
+    # one locked whose checkout was cut off.
+    words = ("worktree", "add", "--quiet", "--force", "--force", *new)
+    await git(place.home, *words, str(path), start)
 
 
 async def _is_checked_out(path: Path, branch: str) -> bool:
     if not (path / ".git").is_file():
         return False
-    folders = locate_git_folders(path)
-    if folders is not None and not has_own_settings(folders):
-        head = read_head(folders)
-        if head is not None:
-            # A branch without a commit: its files were never written.
-            return head == f"refs/heads/{branch}" and read_commit(folders, head) != ""
-    ended = await try_git(path, "rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
+    question = ("--show-toplevel", "--symbolic-full-name", "HEAD", "--git-path", "locked")
+    ended = await try_git(path, "rev-parse", *question)
     if not ended.ok:
         return False
-    top, _, head = ended.text.rstrip("\n").rpartition("\n")
-    return _same(Path(top), path) and head == f"refs/heads/{branch}"
+    top, head, lock = ended.text.rstrip("\n").rsplit("\n", 2)
+    # Git holds this lock until all files are written.
+    cut_off = await asyncio.to_thread(_reads, path / lock, "initializing")
+    return _same(Path(top), path) and head == f"refs/heads/{branch}" and not cut_off
+
+
+def _reads(file: Path, text: str) -> bool:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").startswith(text)
+    except OSError:
+        return False
 
 
 def _same(first: Path, second: Path) -> bool:
@@ -346,9 +337,6 @@ def _same(first: Path, second: Path) -> bool:
 
 async def find_checkout_of(place: ProjectPaths, branch: str) -> Path | None:
     """Where ``branch`` is checked out now, if anywhere."""
-    folders = locate_git_folders(place.home)
-    if folders is not None and is_nowhere_checked_out(folders, f"refs/heads/{branch}"):
-        return None
     listed = await git(place.home, "worktree", "list", "--porcelain")
     for block in listed.split("\n\n"):
         lines = block.splitlines()
@@ -374,21 +362,17 @@ async def _free_name(place: ProjectPaths, branch: str) -> str:
 
 async def _is_branch(place: ProjectPaths, name: str) -> bool:
     """Whether there is such a branch, whatever it names."""
-    folders, ref = locate_git_folders(place.home), f"refs/heads/{name}"
-    commit = None if folders is None else read_commit(folders, ref)
-    if commit is not None:
-        return bool(commit)
-    return (await try_git(place.home, "show-ref", "--verify", "--quiet", ref)).ok
+    words = ("show-ref", "--verify", "--quiet", f"refs/heads/{name}")
+    return (await try_git(place.home, *words)).ok
 
 
-def _move_aside(place: ProjectPaths, path: Path) -> None:
+def _move_aside(path: Path) -> None:
     """Move files at ``path`` aside: without a worktree there, they may be the user's work."""
     if path.is_symlink():
         path.unlink(missing_ok=True)
         return
     if path.is_dir() and all(entry.name == ".git" for entry in path.iterdir()):
-        if not remove_linked_worktree(place.home, path):
-            shutil.rmtree(path)
+        shutil.rmtree(path)
         return
     number = 1
     while (aside := path.with_name(f"{path.name}.left-{number}")).exists():
@@ -400,10 +384,6 @@ async def remove_tree(place: ProjectPaths, path: Path) -> None:
     """Remove a worktree of cockpit from the disk, under the lock. Raises :class:`WorktreeError`."""
     if path.parent != worktrees_folder(place):
         raise WorktreeError(f"{path} is not a worktree of cockpit; it was left alone.")
-    if await asyncio.to_thread(remove_linked_worktree, place.home, path):
-        return
-    if is_unknown_worktree(place.home, path):
-        return  # the task was done on another machine
     await try_git(place.home, "worktree", "remove", "--force", str(path))
     if await asyncio.to_thread(_delete_folder, path):
         await try_git(place.home, "worktree", "remove", "--force", str(path))

@@ -100,12 +100,6 @@ async def test_a_child_left_behind_goes_with_the_program_or_keeps_its_output_bri
     await dead(int(child))
 
 
-async def test_where_no_descriptor_says_that_a_program_ended(tmp_path, monkeypatch):
-    monkeypatch.delattr(os, "pidfd_open")
-    await test_output_and_status_come_back(tmp_path)
-    await test_cancelling_leaves_no_orphan(tmp_path)
-
-
 async def test_a_status_that_cannot_be_known_is_no_success(tmp_path: Path) -> None:
     """A parent can start this process so that the kernel keeps no status of its children."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -25,7 +25,7 @@ from sandbox_here import CONFINES
 from state_for_tests import state_of
 from tasks.taskrun_world import finish, git, turn
 
-from cockpit.chains.notify import Notice, terminal_sequence
+from cockpit.access.notices import terminal_note
 
 pytestmark = pytest.mark.slow
 
@@ -130,7 +130,8 @@ def on_terminal(world: Chains, *words: str, asks: bool = False) -> bytes:
 
     With ``asks`` it first asks about what runs outside the sandbox, and the user agrees.
     """
-    with Terminal(*words, cwd=world.root, env=world.project.env) as terminal:
+    env = {**world.project.env, "TERM_PROGRAM": "iTerm.app"}  # a terminal that knows notes
+    with Terminal(*words, cwd=world.root, env=env) as terminal:
         if asks:
             terminal.until("Start all the same?")
             terminal.press(b"y\r")
@@ -177,7 +178,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         encoding="utf-8",
     )
     (project.config / "config.toml").write_text(
-        f'[runner.leaky]\ncommand = ["{sys.executable}", "{agent}"]\nsandbox = false\n',
+        f'[runner.leaky]\ncommand = ["{sys.executable}", "{agent}"]\nformat = "claude"\nsandbox = false\n',
         encoding="utf-8",
     )
     printed = []
@@ -277,7 +278,7 @@ def test_the_secrets_came_by(played: Played) -> None:
 def test_terminals_are_steered_by_nobody_else(played: Played) -> None:
     """No folder, no clipboard, no title and no note but cockpit's own: what waits, and the chain's end."""
     chain, task, screen = ([text.decode() for text in OSC.findall(each)] for each in played[2])
-    assert len(chain) == 1 and chain[0].startswith("9;ch-1 "), chain
+    assert len(chain) == 1 and chain[0].startswith("9;cockpit: ch-1 "), chain
     assert task == []
     kinds = {text.partition(";")[0] for text in screen}
     assert kinds <= {"2", "22"}, "the window's title and the pointer's shape"
@@ -291,6 +292,6 @@ def test_terminals_are_steered_by_nobody_else(played: Played) -> None:
 def test_a_note_steers_nothing_and_tells_no_secret(code: str) -> None:
     for secret, part in canaries("note").items():
         hostile = f"\x1b]{code}{secret}\x07 \x9d{code}{secret}\x9c \x1b]{code}{secret}\x1b\\"
-        written = terminal_sequence(Notice(hostile, hostile))
+        written = terminal_note(hostile, {"TERM": "xterm-kitty"})
         assert len(OSC.findall(written.encode())) == 1 and written.startswith("\x1b]9;")
         assert part not in written and "[masked:" in written

@@ -1,14 +1,11 @@
-"""What is approved is what runs: rows that somebody edits with sqlite3 are refused wherever they count.
-
-The attacker has a shell of the same user and the store's file, between two steps of cockpit.
-"""
+"""What is approved is what runs: a proposal or an action that is edited after it was shown is refused."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +17,8 @@ from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.workspace import open_workspace
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.core.errors import Altered
+from cockpit.core.errors import AlreadyDecided, Altered, Stale
 from cockpit.loop.decisions.decide_proposal import decide_proposal
-from cockpit.loop.decisions.profile_change_decision import reconcile_profile_changes
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.context import profiles
@@ -85,8 +81,10 @@ class World:
         }  # fmt: skip
         return proposals.create(tx, **words)
 
-    def decide(self, tx: Tx, decision: Any = "approved", by: Any = PERSON) -> Any:
-        return decide_proposal(tx, self.settings, "p-1", decision, by)
+    def decide(
+        self, tx: Tx, decision: Any = "approved", by: Any = PERSON, shown_digest: str | None = None
+    ) -> Any:
+        return decide_proposal(tx, self.settings, "p-1", decision, by, shown_digest=shown_digest)
 
     def queue(self, tx: Tx) -> OutboxAction:
         planned = outbox.plan(
@@ -108,77 +106,34 @@ def world(tmp_path: Path) -> World:
 
 
 EVIL_BODY = canonical_json({**BODY, "payload": EVIL})
-EDITS = {
-    "body and its digest": (
-        "UPDATE proposals SET body_json=?, shown_digest=?",
-        EVIL_BODY,
-        digest({**BODY, "payload": EVIL}),
-    ),
-    "risk": ("UPDATE proposals SET risk='medium'",),
-    "kind": ("UPDATE proposals SET kind='context'",),
-    "id": ("UPDATE proposals SET proposal_id='p-1', wave_id='w-other'",),
-    "the journal's row": (
-        "UPDATE journal SET detail_json=json_set(detail_json, '$.risk', 'medium')"
-        " WHERE action='proposal.created'",
-    ),
-}
 
 
-@pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_proposal_is_not_approved(world: World, edit: str) -> None:
+def test_an_edited_proposal_is_not_approved(world: World) -> None:
     world.write(world.propose)
-    world.edit(*EDITS[edit])
+    world.edit("UPDATE proposals SET body_json=?", EVIL_BODY)
     with pytest.raises(Altered):
         world.write(world.decide)
     # What does nothing may still be decided, so that it goes away.
     assert world.write(lambda tx: world.decide(tx, "rejected")).status == "rejected"
 
 
-def test_an_added_proposal_is_not_approved(world: World) -> None:
-    world.write(world.begin)
-    world.edit(
-        "INSERT INTO proposals(proposal_id, kind, session_id, wave_id, title, body_json, shown_digest,"
-        " risk, status, created_at) VALUES ('p-1','action',?,?,'run true',?,?,'low','pending','2026')",
-        world.session_id,
-        world.wave_id,
-        canonical_json(BODY),
-        digest(BODY),
-    )
-    with pytest.raises(Altered, match="no record that p-1 was proposed"):
-        world.write(world.decide)
+def test_what_is_approved_is_what_was_drawn(world: World) -> None:
+    drawn = world.write(world.propose).shown_digest
+    evil = digest({**BODY, "payload": EVIL})
+    world.edit("UPDATE proposals SET body_json=?, shown_digest=?", EVIL_BODY, evil)
+    with pytest.raises(Stale):
+        world.write(lambda tx: world.decide(tx, shown_digest=drawn))
 
 
-def _approve_in_the_table(world: World) -> None:
+def test_what_was_not_approved_is_not_queued(world: World) -> None:
     world.write(world.propose)
-    world.edit(
-        "UPDATE proposals SET status='approved', decided_by='person', decided_at='2026-01-01'"
-    )
-
-
-def test_an_approval_that_was_written_into_the_table_queues_nothing(world: World) -> None:
-    _approve_in_the_table(world)
-    with pytest.raises(Altered, match="the journal does not"):
-        world.write(world.queue)
-
-
-def test_an_approval_behind_the_end_of_the_journal_counts_for_nothing(world: World) -> None:
-    _approve_in_the_table(world)
-    world.edit(
-        "INSERT INTO journal(seq, at, session_id, wave_id, actor, action, detail_json, digest)"
-        " SELECT h.seq+1, '2026', ?, ?, 'person', 'proposal.approved',"
-        " json_object('proposal_id','p-1','decided_by','person','narrowed',json('[]'),"
-        " 'shown_digest', p.shown_digest), 'abc' FROM journal_head h, proposals p",
-        world.session_id,
-        world.wave_id,
-    )
-    with pytest.raises(Altered):
+    with pytest.raises(Altered, match="is pending"):
         world.write(world.queue)
 
 
 OUTBOX_EDITS = {
     "payload": ("UPDATE outbox_actions SET payload_json=?", canonical_json(EVIL)),
     "key": ("UPDATE outbox_actions SET idempotency_key='k-2'",),
-    "proposal": ("UPDATE outbox_actions SET proposal_id=NULL",),
     "payload of the proposal": ("UPDATE proposals SET body_json=?", EVIL_BODY),
 }
 
@@ -192,18 +147,9 @@ async def test_an_edited_action_is_not_run(world: World, edit: str) -> None:
             world.wave_id
         )
         assert (ended.action_id, ended.phase) == (action.action_id, "failed_terminal")
-        assert "journal verify" in ended.last_error
+        assert "changed in the store" in ended.last_error
         assert not store.read_now(lambda c: outbox.select_receipts(c, action.action_id))
     assert not (world.folder / "stolen").exists()
-
-
-async def test_what_ended_does_not_run_again_by_an_edit(world: World) -> None:
-    action = world.queued()
-    world.write(lambda tx: outbox.dispatch(tx, action.action_id, "1/1"))
-    world.write(lambda tx: outbox.confirm(tx, action.action_id, summary="done", detail={}))
-    world.edit("UPDATE outbox_actions SET phase='queued'")
-    with pytest.raises(Altered):
-        world.write(lambda tx: outbox.dispatch(tx, action.action_id, "1/1"))
 
 
 async def test_recovery_does_not_even_probe_an_edited_action(world: World) -> None:
@@ -256,25 +202,6 @@ def test_a_grant_that_was_widened_reads_nothing(world: World, items: list[str]) 
         store.read_now(lambda c: context_requests.select_granted(c, world.session_id))
 
 
-def test_a_request_that_says_that_it_needs_no_approval_reads_nothing(world: World) -> None:
-    world.write(lambda tx: ask_for_context(world, tx))
-    world.edit(
-        "UPDATE context_requests SET status='approved', proposal_id=NULL, approved_json='[\"file:a.py\"]'"
-    )
-    with world.open() as store, pytest.raises(Altered):
-        store.read_now(lambda c: context_requests.select_granted(c, world.session_id))
-
-
-def test_a_policy_that_was_widened_in_the_table_approves_nothing(world: World) -> None:
-    world.write(world.propose)
-    world.edit("UPDATE sessions SET policy='all'")
-    with pytest.raises(Altered, match="approval policy"):
-        world.write(lambda tx: world.decide(tx, by="policy:all"))
-    world.edit("UPDATE sessions SET policy='ask'")
-    world.write(lambda tx: sessions.change(tx, world.session_id, actor="person", policy="all"))
-    assert world.write(lambda tx: world.decide(tx, by="policy:all")).status == "approved"
-
-
 CHANGE = {
     "base_profile_version": 1, "effective_waves": 2, "reason": "r",
     "rules": [{"rule_id": "search", "priority_weight": 1.5}],
@@ -296,10 +223,10 @@ def ask_for_profile(world: World, **changes: int) -> None:
 
 PROFILE_EDITS = {
     "change": (
-        "UPDATE profile_change_proposals SET proposal_json=json_set(proposal_json,"
-        " '$.effective_waves', 0), effective_waves=0",
+        "UPDATE proposals SET body_json=json_set(body_json, '$.payload.effective_waves', 0,"
+        " '$.effective_waves', 0)",
     ),
-    "who asked": ("UPDATE profile_change_proposals SET requested_by='main'",),
+    "who asked": ("UPDATE proposals SET body_json=json_set(body_json, '$.requested_by', 'main')",),
 }
 
 
@@ -307,12 +234,14 @@ PROFILE_EDITS = {
 def test_an_edited_profile_change_is_not_applied(world: World, edit: str) -> None:
     ask_for_profile(world)
     world.edit(*PROFILE_EDITS[edit])
-    with pytest.raises(Altered):
+    with suppress(Altered):  # else the guard refuses it
         world.write(world.decide)
+    assert world.write(lambda tx: profiles.select_current(tx.connection))[0].version == 1
 
 
-def test_a_profile_change_approved_in_the_table_is_rejected(world: World) -> None:
+def test_a_profile_change_approved_in_the_table_is_never_applied(world: World) -> None:
     ask_for_profile(world, effective_waves=3)
     world.edit("UPDATE proposals SET status='approved', decided_by='person', decided_at='2026'")
-    (outcome,) = world.write(lambda tx: reconcile_profile_changes(tx, world.settings))
-    assert (outcome.status, outcome.refusals[0].code) == ("rejected", "altered")
+    assert world.write(lambda tx: profiles.select_current(tx.connection))[0].version == 1
+    with pytest.raises(AlreadyDecided):
+        world.write(world.decide)

@@ -10,7 +10,6 @@ import pytest
 from loop.permissions.permission_world import bash, edit
 from loop.trust.trust_world import TrustWorld, open_trust, passed
 
-from cockpit.core.errors import Altered
 from cockpit.learn.trust.command_shape import command_shape
 from cockpit.loop.permissions.judge_request import judge_request
 from cockpit.loop.trust.decide_rules import NoRule
@@ -157,31 +156,6 @@ def write_raw(trust: TrustWorld, sql: str, *values: object) -> None:
     """Write the store as another program of the user does."""
     with sqlite3.connect(trust.store.path) as connection:
         connection.execute(sql, values)
-
-
-def test_rows_that_another_program_wrote_are_no_rules(learned: TrustWorld) -> None:
-    (first, *_) = [rule.rule_id for rule in learned.rules().rules if "pytest" in rule.says]
-    write_raw(learned, "UPDATE trust_rules SET expires_at='2099-01-01' WHERE rule_id=?", first)
-    command = ("pytest", "-q", "tests/test_a.py")
-    assert not passed(learned.run(learned.begin(), *command)), "it was extended in the store"
-    learned.suspend(next(r.rule_id for r in learned.rules().rules if "file" in r.says))
-    write_raw(learned, "UPDATE trust_rules SET status='active'")
-    assert not passed(learned.read(learned.begin(), "file:tests/test_a.py")), "revived in the store"
-    shape = '{"asker":"","kind":"run","task_type":"review_pr","words":["git","push"]}'
-    write_raw(
-        learned,
-        "UPDATE trust_rules SET shape_json=?, expires_at=NULL, risk='medium' WHERE rule_id=?",
-        shape,
-        first,
-    )
-    assert not passed(learned.run(learned.begin(), "git", "push"))
-
-
-def test_a_policy_that_another_program_wrote_uses_no_rules(learned: TrustWorld) -> None:
-    session_id = learned.begin(policy="ask")
-    write_raw(learned, "UPDATE sessions SET policy='trusted' WHERE session_id=?", session_id)
-    with pytest.raises(Altered):
-        learned.read(session_id, "file:tests/test_a.py")
 
 
 def test_evidence_that_another_program_wrote_is_refused(trust: TrustWorld) -> None:

@@ -21,7 +21,7 @@ import pytest
 import state_for_tests
 
 from cockpit.access.capability_tokens import ensure_root, listed
-from cockpit.access.socket_peer import explain_peer_absence
+from cockpit.access.http.socket_peer import explain_peer_absence
 from cockpit.access.user_presence import Process, explain_absence_of, shield_process
 from cockpit.act.adapters.run_command import CommandAdapter
 from cockpit.act.preview_command import preview_run
@@ -163,7 +163,7 @@ def test_a_process_that_hides_its_program_is_not_taken_for_the_systems() -> None
 
 PEER = """
 import os, socket, sys
-from cockpit.access.socket_peer import explain_peer_absence
+from cockpit.access.http.socket_peer import explain_peer_absence
 client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 client.sendall(b"x")
 sys.stdout.write("<" + client.recv(4096).decode() + ">")

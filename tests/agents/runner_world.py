@@ -63,11 +63,6 @@ def result(words: str, **changes: Any) -> Step:
     return says({**body, "total_cost_usd": 0.25, "usage": usage, **changes})
 
 
-def item(kind: str, event: str = "item.completed", **fields: Any) -> Step:
-    """An item of Codex's."""
-    return says({"type": event, "item": {"id": "item_1", "type": kind, **fields}})
-
-
 @dataclass
 class Runs:
     """A project with a session whose agent is the small one."""
@@ -84,7 +79,10 @@ class Runs:
 
     def runner(self, *steps: Step, words: Iterable[str] = (), **changed: Any) -> RunnerSettings:
         command = (sys.executable, "-S", str(AGENT), str(self.scenario(*steps)), *words)
-        return RunnerSettings("small", command, **changed)
+        is_text = any("raw" in step for step in steps) and "protocol" not in changed
+        return RunnerSettings(
+            "small", command, **{"format": "text" if is_text else "claude", **changed}
+        )
 
     def session(self, **limits: float) -> str:
         """A new session for a runner."""

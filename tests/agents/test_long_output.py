@@ -8,7 +8,7 @@ from cockpit.agents.streams.stream_formats import LONGEST_TEXT, open_stream
 
 
 def test_the_last_line_of_a_megabyte_is_its_status() -> None:
-    stream = open_stream("text")
+    stream = open_stream("text", ())
     pieces = stream.feed("I begin.")
     for _ in range(20_000):
         pieces += stream.feed("building one module of the project, all is well here")

@@ -111,8 +111,7 @@ def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:
     blocks = re.findall(r"```toml\n(\[runner\..*?)```", page, re.DOTALL)
     env = written(tmp_path, "".join(blocks))
     runners = load_settings(None, env=env).runtime.runners
-    assert set(runners) == {"claude", "codex-exec", "mine"}
+    assert set(runners) == {"claude", "mine"}
     assert placeholders_in(runners["claude"]) == {"mcp_config", "hooks", "answer_schema"}
-    assert placeholders_in(runners["codex-exec"]) == {"mcp_program", "mcp_arguments"}
     assert placeholders_in(runners["mine"]) == {"task", "prompt_file"}
     assert all(f"`{{{name}}}`" in page for name in PLACEHOLDERS)

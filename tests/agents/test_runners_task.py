@@ -50,7 +50,8 @@ def runner(world: World, **roles: list[Step]) -> RunnerSettings:
     for role, steps in plays.items():
         path = folder / f"{role.replace('_', ' ')}.json"
         path.write_text(json.dumps(steps), encoding="utf-8")
-    return RunnerSettings("small", (sys.executable, "-S", "-c", BY_ROLE, str(AGENT), str(folder)))
+    command = (sys.executable, "-S", "-c", BY_ROLE, str(AGENT), str(folder))
+    return RunnerSettings("small", command, "claude")
 
 
 async def do(

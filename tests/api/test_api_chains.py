@@ -1,4 +1,4 @@
-"""A chain over HTTP: started, drained, resumed and ended by a program, and who may do that."""
+"""A chain over HTTP: started and drained by a program, and who may do that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from cockpit.api.middleware import Gate
 from cockpit.api.served_project import ServedProject
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 
@@ -59,7 +58,7 @@ def wait_for(look: Callable[[], Any]) -> Any:
     return seen
 
 
-def test_a_program_starts_drains_and_resumes_a_chain(world: Chains) -> None:
+def test_a_program_starts_and_drains_a_chain(world: Chains) -> None:
     with serving(world) as (http, made):
         bot = made.bearer("bot", *NEEDS, "proposals.decide")
         keyed = {**bot, "Idempotency-Key": "nightly-7"}
@@ -87,49 +86,34 @@ def test_a_program_starts_drains_and_resumes_a_chain(world: Chains) -> None:
         found = http.post("/api/chains", json=order, headers=keyed)
         assert (found.status_code, found.json()["chain_id"]) == (201, chain["chain_id"])
         where = begun.headers["location"]
-        busy = http.post(f"{where}/resume", headers=bot)
-        told(busy, 409, "illegal_transition")
+        stale = {**bot, "If-Match": '"other"'}
+        told(http.post(f"{where}/stop", headers=stale), 412, "precondition_failed")
         drained = http.post(f"{where}/stop", headers=bot).json()
         assert drained["status"] == "draining"
         wait_for(lambda: http.get(where, headers=bot).json()["status"] == "stopped")
         (drain,) = made.recorded("chain.draining")
         assert drain[0] == "bot"  # the journal names who asked, not the user
-        resumed = http.post(f"{where}/resume", headers=bot)
-        assert resumed.status_code == 202, resumed.text
-        assert resumed.json()["status"] == "running"
-    # The server is gone; the chain is not.
-    wait_for(lambda: world.chain().status == "completed")
-    assert set(world.statuses().values()) == {"done"}
+    # The server is gone; what the chain did is not, and the command line goes on with it.
     requests = world.rows("chain.requested")
-    assert [row["chain_id"] for row in requests] == ["ch-1", "ch-1"]
+    assert [row["chain_id"] for row in requests] == ["ch-1"]
     assert len(world.rows("chain.created")) == 1
     assert not world.read(verify_chain.verify).broken
 
 
-async def test_only_callers_with_the_scope_start_and_resume(tmp_path: Path) -> None:
+async def test_only_callers_with_the_scope_start(tmp_path: Path) -> None:
     with Store.open(tmp_path / "cockpit.db") as store:
-        chain_id = fill_store(store)["chain_id"]
-        wide = store.write_now(
-            lambda tx: (
-                chains.resume(tx, chain_id, approve="all")
-                and chains.end(tx, chain_id, "stopped", "")
-            )
-        )
+        fill_store(store)
         async with api_client(application(store, RuntimeSettings())) as client:
             runs, reads = issue(store, "bot", *NEEDS), issue(store, "bot", "work.read")
             both = issue(store, "bot", *NEEDS, "proposals.decide")
             user = issue(store, "main", *NEEDS, "proposals.decide")
-            where = f"/api/chains/{wide.chain_id}/resume"
-            for bearer, path, body in (
-                (reads, "/api/chains", {}),
-                (reads, where, None),
-                (runs, "/api/chains", {"policy": "all"}),
-                (runs, where, None),
+            for bearer, body in (
+                (reads, {}),
+                (runs, {"policy": "all"}),
                 # The user's own token is a file that any process can read.
-                (user, "/api/chains", {"policy": "all"}),
-                (user, where, None),
+                (user, {"policy": "all"}),
             ):
-                answer = await client.post(path, json=body, headers=bearer)
+                answer = await client.post("/api/chains", json=body, headers=bearer)
                 problem = told(answer, 403, "not_allowed")
                 assert "may not starting" not in problem["detail"]
             for body, status, code in (
@@ -143,7 +127,3 @@ async def test_only_callers_with_the_scope_start_and_resume(tmp_path: Path) -> N
                 ({}, 409, "illegal_transition"),
             ):
                 told(await client.post("/api/chains", json=body, headers=both), status, code)
-            stale = {**both, "If-Match": '"other"'}
-            told(await client.post(where, headers=stale), 412, "precondition_failed")
-            missing = await client.post("/api/chains/ch-99/resume", headers=both)
-            told(missing, 404, "not_found")

@@ -24,12 +24,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from cockpit.access.http.guarded_protocol import GuardedProtocol
+from cockpit.access.http.guarded_server import (
+    HANDSHAKE_S,
+    GuardedServer,
+    Listening,
+    load_certificate,
+)
 from cockpit.access.listen_address import Address, CannotListen, listening, listening_at
 from cockpit.access.token_scopes import SCOPES
 from cockpit.api.application import application
-from cockpit.api.guarded_server import HANDSHAKE_S, Listening, load_certificate
 from cockpit.api.middleware import Gate
-from cockpit.api.server import Server
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import proposals
@@ -61,12 +65,14 @@ async def serving(
     context: ssl.SSLContext | None = None,
     protocol: type[GuardedProtocol] = Impatient,
     handshake_s: float = HANDSHAKE_S,
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[GuardedServer]:
     app = application(store, RuntimeSettings())
     config = uvicorn.Config(
         Gate(app, address), log_level="error", lifespan="off", http=protocol, ws="none"
     )
-    server = Server(config, context, app.state.stream, app.state.project)
+    server = GuardedServer(
+        config, context, before_end=app.state.stream.close, after_end=app.state.project.close
+    )
     server.protocol, server.handshake_s = protocol, handshake_s
     config.load()
     server.lifespan = config.lifespan_class(config)
@@ -181,15 +187,16 @@ async def test_the_users_own_token_decides_nothing_from_an_agents_shell(tmp_path
     listener, address = listening("127.0.0.1", 0)
     with Store.open(tmp_path / "cockpit.db") as store:
         shown = store.write_now(lambda tx: ask(tx, "p-one")).shown_digest
-        carried, root = json.dumps({"shown_digest": shown}), issue(store, "main", *SCOPES)
+        root = issue(store, "main", *SCOPES)
         ways = (
             ("approve", []),
             ("reject", ["env", "-u", "CLAUDECODE"]),
             ("approve", ["setsid", "-w"]),
         )
         async with serving(store, listener, address):
+            where = f"{address.url}/api/proposals/p-one/decide"
             for verdict, words in ways:
-                where = f"{address.url}/api/proposals/p-one/{verdict}"
+                carried = json.dumps({"decision": verdict, "shown_digest": shown})
                 sends = (sys.executable, "-S", "-c", _SEND, where, carried, root["Authorization"])
                 process = await asyncio.create_subprocess_exec(
                     *words, *sends, env={**os.environ, "CLAUDECODE": "1"}, stdout=subprocess.PIPE

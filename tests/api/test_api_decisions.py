@@ -45,8 +45,12 @@ async def test_of_two_clients_who_decide_at_once_one_does(store: Store) -> None:
     async with client_of(store) as first, client_of(store) as second:
         carried = {"shown_digest": (await shown(first, phone, "p-one"))["shown_digest"]}
         answers = await asyncio.gather(
-            first.post(f"{API}/p-one/approve", json=carried, headers=phone),
-            second.post(f"{API}/p-one/reject", json=carried, headers=desk),
+            first.post(
+                f"{API}/p-one/decide", json={**carried, "decision": "approve"}, headers=phone
+            ),
+            second.post(
+                f"{API}/p-one/decide", json={**carried, "decision": "reject"}, headers=desk
+            ),
         )
         assert sorted(answer.status_code for answer in answers) == [200, 409]
         (late,) = [answer for answer in answers if answer.status_code == 409]
@@ -74,14 +78,14 @@ async def test_only_the_user_and_services_that_were_given_it_decide(store: Store
             for decision, body in (
                 ("approve", carried),
                 ("reject", {}),
-                ("discuss", {"text": "why?"}),
-                ("edit", {**carried, "text": "make"}),
+                ("discuss", {"reason": "why?"}),
                 ("answer", {**carried, "answers": ["1"]}),
             ):
-                answer = await client.post(f"{API}/p-one/{decision}", json=body, headers=bearer)
+                sent = {"decision": decision, **body}
+                answer = await client.post(f"{API}/p-one/decide", json=sent, headers=bearer)
                 told(answer, 403, "not_allowed")
                 # Nor do they learn what is there.
-                unknown = await client.post(f"{API}/p-no/{decision}", json=body, headers=bearer)
+                unknown = await client.post(f"{API}/p-no/decide", json=sent, headers=bearer)
                 assert unknown.status_code in (403, 404)
         assert store.read_now(lambda c: proposals.load(c, "p-one")).status == "pending"
 
@@ -89,40 +93,40 @@ async def test_only_the_user_and_services_that_were_given_it_decide(store: Store
 async def test_a_decision_is_over_what_was_shown(store: Store) -> None:
     store.write_now(lambda tx: ask(tx, "p-one"))
     phone = issue(store, "phone", *DECIDES)
-    path = f"{API}/p-one"
+    path, decide = f"{API}/p-one", f"{API}/p-one/decide"
+    approve = {"decision": "approve"}
     async with client_of(store) as client:
-        told(await client.post(f"{path}/approve", headers=phone), 428, "digest_required")
-        other = {"shown_digest": "0" * 64}
-        told(await client.post(f"{path}/approve", json=other, headers=phone), 409, "stale")
-        told(
-            await client.post(f"{path}/reject", json={"by": "main"}, headers=phone),
-            400,
-            "malformed",
-        )
+        told(await client.post(decide, json=approve, headers=phone), 428, "digest_required")
+        unseen = {"decision": "answer", "answers": ["1"]}
+        told(await client.post(decide, json=unseen, headers=phone), 428, "digest_required")
+        other = {**approve, "shown_digest": "0" * 64}
+        told(await client.post(decide, json=other, headers=phone), 409, "stale")
+        for wrong in ({"decision": "reject", "by": "main"}, {"decision": "run"}, {}):
+            told(await client.post(decide, json=wrong, headers=phone), 400, "malformed")
         first = await client.get(path, headers=phone)
         tag = first.headers["etag"]
         same = await client.get(path, headers={**phone, "If-None-Match": tag})
         assert (same.status_code, same.content) == (304, b"")
-        carried = {"shown_digest": first.json()["shown_digest"]}
+        carried = {**approve, "shown_digest": first.json()["shown_digest"]}
         stale = {**phone, "If-Match": '"other"'}
         told(
-            await client.post(f"{path}/approve", json=carried, headers=stale),
+            await client.post(decide, json=carried, headers=stale),
             412,
             "precondition_failed",
         )
         # A repeat gets the first answer; the same key says nothing else.
         keyed = {**phone, "Idempotency-Key": "k-1", "If-Match": tag}
-        done = await client.post(f"{path}/approve", json=carried, headers=keyed)
+        done = await client.post(decide, json=carried, headers=keyed)
         assert (done.status_code, done.json()["status"]) == (200, "approved"), done.text
-        repeated = await client.post(f"{path}/approve", json=carried, headers=keyed)
+        repeated = await client.post(decide, json=carried, headers=keyed)
         assert (repeated.status_code, repeated.json()) == (200, done.json())
         assert repeated.headers["idempotency-replayed"] == "true"
-        reused = await client.post(f"{path}/reject", headers=keyed)
+        reused = await client.post(decide, json={"decision": "reject"}, headers=keyed)
         told(reused, 422, "key_reused")
         # A key of another namespace is another one.
         desk = {**issue(store, "desk", *DECIDES), "Idempotency-Key": "k-1"}
         told(
-            await client.post(f"{path}/approve", json=carried, headers=desk),
+            await client.post(decide, json=carried, headers=desk),
             409,
             "already_decided",
         )
@@ -135,9 +139,8 @@ async def test_a_discussion_is_the_sessions_next_message(store: Store) -> None:
     proposal = store.write_now(lambda tx: ask(tx, "p-one"))
     phone = issue(store, "phone", *DECIDES)
     async with client_of(store) as client:
-        done = await client.post(
-            f"{API}/p-one/discuss", json={"text": "smaller, please"}, headers=phone
-        )
+        said = {"decision": "discuss", "reason": "smaller, please"}
+        done = await client.post(f"{API}/p-one/decide", json=said, headers=phone)
         assert done.json() == {"proposal_id": "p-one", "status": "discussed", "version": None}
     rows = store.read_now(lambda c: messages.select_for_session(c, proposal.session_id))
     assert [(row.role, row.text) for row in rows] == [("person", "smaller, please")]
@@ -151,10 +154,11 @@ async def test_a_context_request_is_narrowed(store: Store) -> None:
     store.write_now(lambda tx: ask(tx, "p-ctx", kind="context", title="context", body=body))
     phone = issue(store, "phone", *DECIDES)
     async with client_of(store) as client:
-        carried = {"shown_digest": (await shown(client, phone, "p-ctx"))["shown_digest"]}
+        seen = await shown(client, phone, "p-ctx")
+        carried = {"decision": "approve", "shown_digest": seen["shown_digest"]}
         wrong = {**carried, "items": ["file:c.py"]}
-        told(await client.post(f"{API}/p-ctx/approve", json=wrong, headers=phone), 409, "stale")
+        told(await client.post(f"{API}/p-ctx/decide", json=wrong, headers=phone), 409, "stale")
         kept = {**carried, "items": ["file:b.py"]}
-        done = await client.post(f"{API}/p-ctx/approve", json=kept, headers=phone)
+        done = await client.post(f"{API}/p-ctx/decide", json=kept, headers=phone)
         assert done.status_code == 200, done.text
         assert (await shown(client, phone, "p-ctx"))["narrowed"] == ["file:b.py"]

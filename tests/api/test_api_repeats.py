@@ -29,8 +29,6 @@ LISTS = (
     "/api/sessions",
     "/api/tasks",
     "/api/chains",
-    "/api/events",
-    "/api/admin/tokens",
 )
 HEADER = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=200)
 QUIET = settings(

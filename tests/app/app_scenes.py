@@ -308,7 +308,7 @@ class Scene:
                 tx, wave_id=self.wave_id, session_id=self.session_id, position=0,
                 key=f"k-{title}", action_type="edit_file", title=title, payload={},
             )  # fmt: skip
-            outbox.enqueue(tx, planned.action_id, proposal_id="p-action", payload={})
+            outbox.enqueue(tx, planned.action_id, proposal_id=None, payload={})
             outbox.dispatch(tx, planned.action_id, "me")
             if fails:
                 outbox.fail(tx, planned.action_id, status="failure", summary=fails, detail={})

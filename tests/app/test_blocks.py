@@ -23,7 +23,7 @@ def dispatch(scene: Scene, title: str = "run pytest -q") -> str:
             tx, wave_id=scene.wave_id, session_id=scene.session_id, position=5,
             key="k-run", action_type="run", title=title, payload={},
         )  # fmt: skip
-        outbox.enqueue(tx, action.action_id, proposal_id="p-action", payload={})
+        outbox.enqueue(tx, action.action_id, proposal_id=None, payload={})
         outbox.dispatch(tx, action.action_id, "me")
         return action.action_id
 

@@ -485,7 +485,7 @@ async def open_stats(pilot) -> StatsScreen:
     screen_of(pilot).act("stats")
     await until(pilot, lambda: isinstance(pilot.app.screen, StatsScreen))
     await settled(pilot)
-    await until(pilot, lambda: len(pilot.app.screen.body.views) == 13)
+    await until(pilot, lambda: len(pilot.app.screen.body.views) == 11)
     return pilot.app.screen
 
 

@@ -35,11 +35,14 @@ def test_a_tool_from_its_file_to_its_result(project: Project) -> None:
     assert "There are no tools yet" in project.run("tools").stderr
     path = write(project)
     listed = project.run("tools").stdout
-    assert "count_words  project: words.py  not approved  (path: str, minimum: int = …)" in listed
+    assert "count_words  project: words.py  not approved  (path: str, minimum: int=1)" in listed
     refused = project.run("tools", "run", "count_words", "path=words.txt", expect=2)
     assert "does not run: not approved" in refused.stderr
-    assert "No terminal to confirm on" in project.run("tools", "approve", "wc", expect=2).stderr
-    shown = project.run("tools", "approve", "wc", "--yes")
+    assert (
+        "No terminal to confirm on"
+        in project.run("tools", "approve", "count_words", expect=2).stderr
+    )
+    shown = project.run("tools", "approve", "count_words", "--yes")
     assert "│ def count_words" in shown.stdout and "\x1b" not in shown.stdout
     (project.root / "words.txt").write_text("one two three")
     done = project.run("tools", "run", "wc", "path=words.txt", "minimum=4")
@@ -65,7 +68,7 @@ def test_only_the_user_approves(project: Project) -> None:
         "tokens", "issue", "--namespace", "agent/x", "--scope", "work.write", "--json"
     )
     project.extra["COCKPIT_TOKEN"] = issued["token"]
-    for words in (("approve", "wc", "--yes"), ("run", "wc", "path=a"), ("forget", "wc")):
+    for words in (("approve", "count_words", "--yes"), ("run", "wc", "path=a"), ("forget", "wc")):
         project.run("tools", *words, expect=3)
     del project.extra["COCKPIT_TOKEN"]
     assert project.json("tools", "--json")[0]["state"] == "new"

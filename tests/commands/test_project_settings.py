@@ -18,7 +18,14 @@ from cockpit.config.setting import Key
 
 NEUTRAL = {"[screen] theme", "[screen] bell"}
 """Settings that protect nothing: how the screen looks."""
-FILLS = {"[model] name": ("offline", "anthropic:other"), "[work] test_command": ("make", "true")}
+FILLS = {
+    "[model] name": ("offline", "anthropic:other"),
+    "[work] test_command": ("make", "true"),
+    "[work] setup": ("make", ["make", "true"]),
+    "[work] copy": (["a"], ["b"]),
+    "[work] link": (["a"], ["b"]),
+    "[work] env": ({"A": "1"}, {"A": "2"}),
+}
 """Settings without an order: the user's own choice counts, and a project's where there is none."""
 
 
@@ -37,7 +44,10 @@ def load(folders: tuple[Path, Path], mine: str, project: str) -> Any:
 
 
 def written(key: Key, value: Any) -> str:
-    return f"[{key.table}]\n{key.name} = {msgspec.json.encode(value).decode()}\n"
+    text = msgspec.json.encode(value).decode()
+    if isinstance(value, dict):
+        text = text.replace(":", "=")
+    return f"[{key.table}]\n{key.name} = {text}\n"
 
 
 def choices(key: Key) -> list[Any]:

@@ -13,7 +13,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -124,11 +123,8 @@ def world(root: Path) -> dict[str, object]:
             "chain": verify_chain.verify(connection).ok,
         }
 
-    log = subprocess.run(
-        ["git", "log", "--format=%s"], cwd=root, check=True, capture_output=True, text=True
-    ).stdout.splitlines()
     with Store.open(locate_project(root).database) as store:
-        return {**store.read_now(read), "log": log}
+        return store.read_now(read)
 
 
 def main() -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 import growth_story as story
 import pytest
 
+from cockpit.evolve.grow_tool import run_tests
 from cockpit.evolve.growth import Growth, SourceRefused, check_test
-from cockpit.evolve.propose_grown_tool import write_message
-from cockpit.evolve.try_sources import run_tests
 from cockpit.loop.growth.propose_tool import GROWTH
 from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import proposals
@@ -90,10 +89,6 @@ async def test_words_in_a_proposal_decide_nothing_and_forge_no_trailer(opened: O
         assert (proposal.body["type"], proposal.status) == (GROWTH, "pending")
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-    message = write_message("parse_pcab", order, {"Proposal": "p-real"})
-    assert [line for line in message.splitlines() if line.startswith("Cockpit-")] == [
-        "Cockpit-Proposal: p-real"
-    ]
 
 
 def test_no_growth_takes_the_name_of_a_tool_or_a_module() -> None:

@@ -64,7 +64,9 @@ def test_killed_at_each_step_a_growth_goes_on_and_adopts_once(
     ending = (TASK if kind == "task" else ALONE)[moment]
     assert world["died"] == -signal.SIGKILL, (world, done.stderr)
     assert world["stored"][-len(ending) :] == ending, world
-    assert world["log"].count("Adopt the tool parse_pcab") == 1 and world["chain"], world
+    written = root / ".cockpit" / "tools"
+    assert (written / "parse_pcab.py").exists() and world["chain"], world
+    assert (written / "tests" / "test_parse_pcab.py").exists()
     words = "172.16.4.2 and 8.8.8.8" if kind == "task" else "The tool parse_pcab is adopted"
     assert words in world["summary"], world
     confirmed = 2 if kind == "task" else 1

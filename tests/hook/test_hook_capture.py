@@ -10,7 +10,7 @@ import pytest
 from hook_world import SESSIONS, Project, git, recorded
 
 from cockpit.backlog import service
-from cockpit.backlog.session_context import session_context
+from cockpit.backlog.tools.memory_tools import session_context
 from cockpit.store.backlog import handoffs, task_rows
 from cockpit.store.backlog.work_queue import next_batch
 from cockpit.store.db.database import Store

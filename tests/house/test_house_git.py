@@ -24,7 +24,6 @@ STARTERS = {
     "cockpit/core/project/safe_git.py": "git, with its own words",
     "cockpit/hook/ingest_worker.py": "cockpit itself",
     "cockpit/hook/start_chain.py": "cockpit itself",
-    "cockpit/store/journal/verify_parts.py": "cockpit itself",
     "cockpit/loop/knowledge/librarian.py": "cockpit itself",
 }
 """The modules that start programs, with the programs."""

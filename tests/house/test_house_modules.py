@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 SDKS = ("pydantic_ai", "anthropic", "openai")
 SCREEN = ("textual", "widgets.work.work_pane", "cockpit.app")
-SERVERS = ("mcp", "fastapi", "uvicorn", "cockpit.api")
+SERVERS = ("mcp", "starlette", "uvicorn", "cockpit.api")
 SCENARIO = """
 [[turn]]
 text = "Nothing to do here."

@@ -34,7 +34,7 @@ SHIFT = (
     + turn("write_file", "wave = 2", path="a.md", content="a")
     + finish("wave_from = 3")
 )
-LEAST, MOST = 14, 30
+LEAST, MOST = 14, 60
 """Commits that each story has, and more than any has. A story ends with the first run that survives."""
 
 

@@ -179,4 +179,4 @@ async def test_an_agents_rule_that_fetches_waits_for_the_user_under_every_policy
         assert (await work).result["status"] == "done"
         assert jobs_by_wave(runtime, session_id) == [[], [("file:guide/g1.md", "done")], []]
         (change,) = await runtime.store.read(profile_changes.select_changes)
-        assert change.approved_by == "main"
+        assert change.approved_by == "person"

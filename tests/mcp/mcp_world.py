@@ -25,8 +25,8 @@ from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal
 from cockpit.mcp.answer_call import ToolServer
 from cockpit.mcp.call_dispatcher import Dispatcher
-from cockpit.mcp.plain_protocol import PlainProtocol
 from cockpit.mcp.stdio_lines import Wire as ServerWire
+from cockpit.mcp.stdio_server import StdioServer
 from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals
@@ -197,7 +197,11 @@ class Near(Client):
         self._thread.join()
 
     def send(self, message: dict[str, Any]) -> None:
-        self._loop.call_soon_threadsafe(self._lines.put_nowait, f"{json.dumps(message)}\n")
+        self.send_line(json.dumps(message))
+
+    def send_line(self, text: str) -> None:
+        """Send a line, whatever it is."""
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, f"{text}\n")
 
     def line(self) -> bytes:
         return self._answers.get(timeout=PATIENCE_S).encode()
@@ -220,7 +224,7 @@ class Near(Client):
             dispatcher = Dispatcher(store, place, settings)
             tools, token = ToolServer(dispatcher, self._tier), env.get("COCKPIT_TOKEN", "")
             try:
-                await PlainProtocol(tools, token, cast(ServerWire, self)).serve()
+                await StdioServer(tools, token, cast(ServerWire, self)).serve()
             finally:
                 await dispatcher.close()
 

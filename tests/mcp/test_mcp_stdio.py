@@ -6,15 +6,18 @@ import json
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
-from mcp_world import Near, Project, Wire
+from mcp_world import VERSION, Near, Project, Wire
 
 from cockpit.mcp.tool_registry import tools_in_tier
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
+
+QUESTION = {"purpose": "see", "question": "what is area?", "scope": ["file:shapes.py"]}
 
 
 def test_nothing_but_the_protocol_is_on_standard_output(project: Project) -> None:
@@ -43,11 +46,70 @@ def test_nothing_but_the_protocol_is_on_standard_output(project: Project) -> Non
         assert wire.process.stdin is not None
         wire.process.stdin.write(b"this is not JSON\n")
         wire.process.stdin.flush()
+        assert json.loads(wire.line())["error"]["code"] == -32700
         assert wire.call("get_task", task_id="T-1")["title"] == "cut ?"
         code, rest, complaints = wire.leave()
     assert code == 0
     assert [line for line in rest.splitlines() if json.loads(line).get("jsonrpc") != "2.0"] == []
     assert "Traceback" not in complaints
+
+
+def test_what_is_no_request_is_answered_with_an_error_of_the_protocol(project: Project) -> None:
+    """And the connection goes on, whatever came."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    hello = {"protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": {"name": "odd"}}
+    wrong: list[tuple[Any, int, object]] = [
+        ("{", -32700, None),
+        ('{"jsonrpc":"2.0","id":NaN,"method":"ping"}', -32700, None),
+        ("[" * 100_000, -32700, None),
+        ([], -32600, None),
+        ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, -32600, None),
+        ({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}, -32600, None),
+        ({"jsonrpc": "2.0", "id": 1, "method": 7}, -32600, 1),
+        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}, -32600, 1),
+        ({"jsonrpc": "2.0", "id": "d", "method": "server/discover"}, -32601, "d"),
+        ({**call, "params": {"arguments": {}}}, -32602, 1),
+        ({**call, "params": {"name": 7}}, -32602, 1),
+        ({**call, "params": {"name": "get_tasks", "arguments": [1]}}, -32602, 1),
+        ({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}, -32602, 1),
+    ]
+    with Near(project) as wire:
+        early = [json.loads(wire.ask(method)) for method in ("tools/list", "tools/call")]
+        assert [answer["error"]["code"] for answer in early] == [-32600, -32600]
+        greeted = json.loads(wire.ask("initialize", hello))["result"]
+        assert greeted["protocolVersion"] == VERSION  # the newest, for a version that is none
+        for message, code, request_id in wrong:
+            wire.send_line(message if isinstance(message, str) else json.dumps(message))
+            answer = json.loads(wire.line())
+            assert (answer["error"]["code"], answer["id"]) == (code, request_id), message
+        for unheard in ({"id": 1, "result": {}}, {"method": "notifications/unheard_of"}):
+            wire.send({"jsonrpc": "2.0", **unheard})
+        assert json.loads(wire.ask("ping"))["result"] == {}
+        waits = {"name": "request_context", "arguments": {**QUESTION, "wait_s": 600}}
+        wire.send({"jsonrpc": "2.0", "id": "w", "method": "tools/call", "params": waits})
+        assert json.loads(wire.ask("ping"))["result"] == {}
+        cancel = {"requestId": "w", "reason": "enough"}
+        wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel})
+        assert wire.call("get_tasks") is not None
+
+
+def test_a_client_on_standard_input_loads_no_sdk(project: Project) -> None:
+    report = (
+        "import sys\nfrom cockpit.cli import main\ncode = main(['mcp'])\n"
+        "heavy = {'mcp', 'pydantic', 'textual', 'numpy', 'anthropic', 'openai'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)\nsys.exit(code)"
+    )
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    done = subprocess.run(
+        [sys.executable, "-c", report],
+        input=json.dumps(listing) + "\n",
+        cwd=project.root,
+        env=project.env,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == "[]"
 
 
 def test_a_client_that_stops_reading_ends_it_quietly(project: Project) -> None:

@@ -18,7 +18,7 @@ from cockpit.core.clock import FixedClock, format_time
 from cockpit.core.errors import StoreCorrupt, StoreUnwritable
 from cockpit.loop.views.metrics import fold_counts, measured
 from cockpit.store.db.database import Store
-from cockpit.store.db.free_space import free_pages, rebuild_file
+from cockpit.store.db.free_space import free_pages
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import chain_digest, journal, prune_anchor, prune_journal, verify_chain
 from cockpit.store.journal.event_types import Action
@@ -180,7 +180,7 @@ def test_the_archives_and_the_journal_are_the_whole_chain(tmp_path: Path) -> Non
         previous = ""
         for row in rows:
             values = tuple(row[name] for name in COLUMNS[:-1])
-            previous = chain_digest.chain_digest(previous, values, row.get("seals", ""))
+            previous = chain_digest.chain_digest(previous, values)
             assert previous == row["digest"]
         left = store.read_now(journal.rows)
         (open_session,) = store.read_now(
@@ -233,22 +233,3 @@ def test_space_is_given_back_in_steps_while_others_read(tmp_path: Path) -> None:
         assert store.read_now(lambda c: c.execute("PRAGMA freelist_count").fetchone()) == (0,)
         reader.close()
     assert (tmp_path / "cockpit.db").stat().st_size < 1_000_000
-    assert rebuild_file(tmp_path / "cockpit.db") == 0
-
-
-def test_an_older_file_is_rebuilt_once_nobody_has_it_open(tmp_path: Path) -> None:
-    clock, path = FixedClock(), tmp_path / "cockpit.db"
-    # A file as earlier versions created it.
-    path.touch(mode=0o600)
-    with open_store(tmp_path, clock=clock) as store:
-        fill(store, clock, 1_200)
-        prune_before(store, clock.now())
-        assert free_pages(store) == 0
-        assert rebuild_file(path) is None
-    freed = rebuild_file(path)
-    assert freed is not None and freed > 1_000_000
-    with open_store(tmp_path, clock=clock) as store:
-        assert store.read_now(verify_chain.verify).ok
-        fill(store, clock, 300)
-        prune_before(store, clock.now())
-        assert free_pages(store) > 100_000

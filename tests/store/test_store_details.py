@@ -13,7 +13,6 @@ from msgspec import UNSET
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import masked_json
-from cockpit.store.journal.describe_events import describe_events, events_markdown
 from cockpit.store.journal.details.detail import (
     Detail,
     decode_detail,
@@ -108,9 +107,5 @@ def test_what_is_no_object_or_unknown_reads_as_an_empty_record() -> None:
     assert decode_detail(detail_type("tomorrow.arrived"), '{"a":1}') == UnknownDetail()
 
 
-def test_every_event_type_and_field_is_described_in_the_reference() -> None:
-    events, sections = describe_events(), events_markdown().split("### ")[1:]
-    assert len(events) == len(sections) == len(DETAILS)
-    for event, section in zip(events, sections, strict=True):
-        assert event.text and section.startswith(f"`{event.action}`\n")
-        assert all(each.text and f"| `{each.name}` |" in section for each in event.fields)
+def test_every_event_type_says_when_it_is_written() -> None:
+    assert all((kind.__doc__ or "").strip() for kind in DETAILS.values())

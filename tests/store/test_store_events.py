@@ -13,7 +13,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from store.store_world import open_store
 
 from cockpit.core.clock import FixedClock
-from cockpit.core.errors import Stale
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import verify_chain
@@ -29,8 +28,8 @@ def put(tx: Tx, name: str, tier: int = 1) -> str:
     )
 
 
-def take(tx: Tx, owner: str = "o") -> Event | None:
-    return events.claim(tx, source="s", owner=owner, lease_s=LEASE_S)
+def take(tx: Tx, owner: str = "o") -> list[Event]:
+    return events.claim_waiting(tx, events.select_waiting(tx, "s"), owner=owner, lease_s=LEASE_S)
 
 
 def test_the_same_event_is_stored_once(store: Store) -> None:
@@ -42,9 +41,15 @@ def test_lower_tiers_first_then_the_oldest(tmp_path: Path) -> None:
     with open_store(tmp_path, clock=FixedClock(step_s=0.001)) as store:
         for name, tier in (("late", 3), ("b", 1), ("c", 1), ("urgent", 0)):
             store.write_now(lambda tx, name=name, tier=tier: put(tx, name, tier))
-        taken = [store.write_now(take) for _ in range(5)]
-        names = [event and event.payload["n"] for event in taken]
-        assert names == ["urgent", "b", "c", "late", None]
+        taken = [event.payload["n"] for event in store.write_now(take)]
+        assert taken == ["urgent", "b", "c", "late"]
+        assert store.write_now(take) == []
+
+
+def test_more_than_are_read_at_once_are_taken_each_once(store: Store) -> None:
+    for number in range(201):
+        store.write_now(lambda tx, name=str(number): put(tx, name))
+    assert len({event.event_id for event in store.write_now(take)}) == 201
 
 
 def test_what_came_before_the_clock_was_set_back_is_taken_at_once(tmp_path: Path) -> None:
@@ -54,11 +59,7 @@ def test_what_came_before_the_clock_was_set_back_is_taken_at_once(tmp_path: Path
         store.write_now(lambda tx: put(tx, "task"))
         clock.advance(-86_400)
         store.write_now(lambda tx: put(tx, "message"))
-        taken = store.write_now(
-            lambda tx: events.claim_waiting(
-                tx, events.select_waiting(tx, "s"), owner="o", lease_s=LEASE_S
-            )
-        )
+        taken = store.write_now(take)
         assert {event.payload["n"] for event in taken} == {"task", "message"}
 
 
@@ -71,46 +72,46 @@ class Life(RuleBasedStateMachine):
         self.clock = FixedClock()
         self.store: Store = open_store(Path(self.folder.name), clock=self.clock)
         self.event_id = self.store.write_now(lambda tx: put(tx, "a"))
-        self.tokens: list[str] = []
+        self.owners = 0
+        """How many have claimed it; the last of them may settle it."""
         self.held_until = -1.0
+        self.is_held = False
         self.rests_until = 0.0
         self.attempts = 0
         self.end = ""
 
     @property
     def is_leased(self) -> bool:
-        return self.held_until > self.clock.monotonic()
+        return self.is_held and self.held_until > self.clock.monotonic()
 
     @rule()
     def claim(self) -> None:
         free = not (self.end or self.is_leased) and self.rests_until <= self.clock.monotonic()
-        found = self.store.write_now(take)
+        found = self.store.write_now(lambda tx: take(tx, f"o{self.owners + 1}"))
         if free and self.attempts == 5:
-            assert found is None
+            assert found == []
             self.end = "dead"
             return
-        assert (found is not None) == free
-        if found is not None:
+        assert len(found) == int(free)
+        if found:
             self.attempts += 1
-            assert found.attempts == self.attempts
-            assert found.lease_token not in self.tokens
-            self.tokens.append(found.lease_token)
+            assert found[0].attempts == self.attempts
+            self.owners += 1
+            self.is_held = True
             self.held_until = self.clock.monotonic() + LEASE_S
 
     @rule(which=st.integers(0, 5), ack=st.booleans())
     def settle(self, which: int, ack: bool) -> None:
-        token = self.tokens[-1 - which] if which < len(self.tokens) else "lease-forged"
-        allowed = self.is_leased and not self.end and bool(self.tokens) and token == self.tokens[-1]
-        try:
-            if ack:
-                self.store.write_now(lambda tx: events.ack(tx, self.event_id, token))
-            else:
-                self.store.write_now(lambda tx: events.nack(tx, self.event_id, token, "no"))
-        except Stale:
-            assert not allowed
+        """Also one whose lease ran out, so long as nobody else took it."""
+        owner = f"o{self.owners - which}"
+        allowed = self.is_held and not self.end and which == 0
+        if ack:
+            self.store.write_now(lambda tx: events.ack_owned(tx, owner))
+        else:
+            self.store.write_now(lambda tx: events.nack_owned(tx, owner, "no"))
+        if not allowed:
             return
-        assert allowed
-        self.held_until = -1.0
+        self.is_held = False
         if ack:
             self.end = "acked"
         elif self.attempts == 5:

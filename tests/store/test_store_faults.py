@@ -16,7 +16,6 @@ from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.core.errors import StoreUnwritable
 from cockpit.store.context import facts
 from cockpit.store.context.facts import Fact, Level
-from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal, verify_chain
@@ -25,7 +24,7 @@ from cockpit.store.sessions import context_requests, events, messages, outbox, p
 pytestmark = [pytest.mark.slow, pytest.mark.search]
 
 
-class Counting(WritingConnection):
+class Counting(sqlite3.Connection):
     """Counts statements; the one whose number is ``fails_at`` fails as a broken disk makes it."""
 
     counted = 0
@@ -59,10 +58,10 @@ def everything(tx: Tx) -> None:
     place = {"session_id": session_id, "wave_id": wave.wave_id}
     fact = Fact("file", "file:a", "situational", Level("a", 1), Level("r", 1), dedupe_key="k")
     facts.record(tx, ordinal=1, pinned_now=wave.pinned_now, facts=[fact], **place)
+    body = {"payload": {}, "key": session_id, "type": "run"}
     proposal = proposals.create(
-        tx, proposal_id=f"p-{session_id}", kind="context", title="t", body={"a": 1}, risk="low",
-        **place,
-    )  # fmt: skip
+        tx, proposal_id=f"p-{session_id}", kind="action", title="t", body=body, risk="low", **place
+    )
     context_requests.create(
         tx, request_id=f"q-{session_id}", call_id="", purpose="p", question="q", escalation="",
         items=[{"item": "file:a"}], proposal_id=proposal.proposal_id, **place,

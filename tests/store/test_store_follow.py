@@ -14,7 +14,6 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.file_changes import watch_without_inotify
 from cockpit.store.journal.follow import changes, follow
 from cockpit.store.journal.journal import Row
 
@@ -136,18 +135,3 @@ async def test_a_commit_of_another_process_is_noticed_by_its_write(tmp_path: Pat
             changed.clear()
             assert await asyncio.to_thread(writer.communicate, "go\n", PATIENCE_S) == ("", "")
             await asyncio.wait_for(changed.wait(), PATIENCE_S)
-
-
-async def test_without_inotify_watchfiles_reports_the_write(tmp_path: Path) -> None:
-    reported = asyncio.Event()
-    with open_store(tmp_path) as store:
-        wal = store.path.with_name(f"{store.path.name}-wal")
-        watching = asyncio.ensure_future(watch_without_inotify(wal, reported.set))
-        async with asyncio.timeout(PATIENCE_S):
-            while not reported.is_set():
-                # The watch begins on another thread, which reports no write before it.
-                await asyncio.to_thread(store.write_now, row)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(reported.wait(), 0.5)
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)

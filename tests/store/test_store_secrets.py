@@ -77,9 +77,9 @@ def event(g: Ground) -> None:
             g.tx, source=name, source_event_id=name, event_type="t", payload=g.told
         )
         g.tx.execute("UPDATE events SET max_attempts=? WHERE event_id=?", (most, made))
-        got = events.claim(g.tx, source=name, owner="o", lease_s=60)
-        assert got is not None
-        events.nack(g.tx, got.event_id, got.lease_token, g.said)
+        waiting = events.select_waiting(g.tx, name)
+        assert events.claim_waiting(g.tx, waiting, owner=name, lease_s=60)
+        events.nack_owned(g.tx, name, g.said)
 
 
 def wave(g: Ground) -> None:

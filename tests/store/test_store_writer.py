@@ -13,7 +13,6 @@ import pytest
 from store.store_world import PATIENCE_S, hold_writer, open_store
 
 from cockpit.core.errors import StoreBusy, StoreError, StoreUnwritable
-from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal, verify_chain
@@ -85,7 +84,7 @@ async def test_one_steps_own_error_takes_nothing_from_the_others(tmp_path: Path)
         assert store.read_now(verify_chain.verify).ok
 
 
-class Failing(WritingConnection):
+class Failing(sqlite3.Connection):
     """A connection whose chosen statements fail as SQLite's do."""
 
     words: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.access.git_folders import is_nowhere_checked_out, locate_git_folders, read_commit
+from cockpit.access.git_folders import locate_git_folders, read_commit
 from cockpit.tasks.git import MOST_PATCH, changed_files, commit_of, compare_commits, is_ancestor
 
 pytestmark = pytest.mark.slow
@@ -66,18 +66,6 @@ async def test_branches_that_are_packed_or_missing_are_answered(trees: tuple[Pat
     assert read(main, "refs/heads/none") == read(main, "refs/heads/ain") == ""
     git(main, "branch", "none")
     assert read(main, "refs/heads/none") == git(main, "rev-parse", "none")
-
-
-def test_a_branch_is_seen_wherever_it_is_checked_out(trees: tuple[Path, Path]) -> None:
-    main, other = trees
-    folders = locate_git_folders(main)
-    assert folders is not None
-    for name in ("main", "cockpit/T-1"):
-        assert not is_nowhere_checked_out(folders, f"refs/heads/{name}")
-    assert is_nowhere_checked_out(folders, "refs/heads/none")
-    (main / ".git" / "worktrees" / "other" / "HEAD").unlink()
-    assert not is_nowhere_checked_out(folders, "refs/heads/none")
-    assert locate_git_folders(other) is None
 
 
 async def test_one_call_tells_all_that_differs(trees: tuple[Path, Path]) -> None:

@@ -16,7 +16,6 @@ from cockpit.core.project_paths import locate_project
 from cockpit.store.chains import chains
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.tasks.git import WorktreeError, commit_all
-from cockpit.tasks.linked_worktree import remove_linked_worktree
 from cockpit.tasks.test_protection import restore_tests
 from cockpit.tasks.worktree import (
     clean_worktrees,
@@ -122,43 +121,24 @@ async def test_one_that_was_half_removed_is_removed(world: World, left: str) -> 
     await remove_worktree(world.store, world.place, task_id)
 
 
-async def test_it_is_what_git_itself_makes(world: World) -> None:
+async def test_a_checkout_that_was_cut_off_is_made_again(world: World) -> None:
+    """Git locks a worktree until all of its files are written: a commit of it would remove them."""
     task_id = world.task()
     path = Path((await tree_of(world, task_id)).path)
-    by_git = world.folder / "by-git"
-    git(world.root, "worktree", "add", "-q", "--no-track", "-b", "by-git", str(by_git), BRANCH)
-    states = world.root / ".git" / "worktrees"
-    for name in ("commondir", "HEAD", "gitdir"):
-        ours, gits = ((states / each / name).read_text() for each in (task_id, "by-git"))
-        ours = ours.replace(f"cockpit/{task_id}", "by-git").replace(str(path), str(by_git))
-        assert ours == gits
-    assert git(path, "ls-files", "--stage") == git(by_git, "ls-files", "--stage")
-    assert git(path, "rev-parse", "--git-common-dir") == str(world.root / ".git")
-    git(world.root, "worktree", "prune", "--expire=now")
+    lock = world.root / ".git" / "worktrees" / path.name / "locked"
+    lock.write_text("initializing", encoding="utf-8")
+    (path / "calc.py").unlink()
+    assert Path((await tree_of(world, task_id)).path) == path
+    assert (path / "calc.py").exists() and not lock.exists()
     assert git(path, "status", "--porcelain") == ""
 
 
-async def test_an_unusual_repository_is_left_to_git(world: World) -> None:
-    git(world.root, "config", "core.sparseCheckout", "true")
-    path = Path((await tree_of(world, world.task())).path)
-    assert (path / "calc.py").exists()
-    logged = (world.root / ".git" / "worktrees" / path.name / "logs" / "HEAD").read_text()
-    assert logged.count("\n") == 2  # git's own way takes two steps
-
-
-async def test_a_worktree_that_the_user_locked_is_left_to_git(world: World) -> None:
-    task_id = world.task()
-    path = Path((await tree_of(world, task_id)).path)
-    git(world.root, "worktree", "lock", str(path))
-    assert not remove_linked_worktree(world.root, path)
-    assert (path / "calc.py").exists()
-
-
-async def test_a_worktree_that_leads_elsewhere_is_not_removed(world: World) -> None:
-    first, second = [Path((await tree_of(world, world.task())).path) for _ in range(2)]
+async def test_a_worktree_that_leads_elsewhere_takes_no_other_with_it(world: World) -> None:
+    ids = [world.task() for _ in range(2)]
+    first, second = [Path((await tree_of(world, task_id)).path) for task_id in ids]
     shutil.copyfile(second / ".git", first / ".git")
-    assert not remove_linked_worktree(world.root, first)
-    assert (second / "calc.py").exists()
+    await remove_worktree(world.store, world.place, ids[0])
+    assert not first.exists() and (second / "calc.py").exists()
     assert git(second, "status", "--porcelain") == ""
 
 

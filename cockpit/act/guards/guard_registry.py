@@ -1,6 +1,6 @@
-"""Every guard of cockpit's own: its name, what it refuses and why, in the order in which they are asked.
+"""Every guard of cockpit's own, in the order in which they are asked: what it refuses and why.
 
-See ``docs/reference/guards.md``.
+Small ones are here, the others have modules of their own. See ``docs/reference/guards.md``.
 """
 
 from __future__ import annotations
@@ -9,15 +9,155 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from cockpit.access.confined_paths import Confined
-from cockpit.act.guards.action_guard import ActionGuard
-from cockpit.act.guards.blind_write import BlindWriteGuard
-from cockpit.act.guards.command_guard import CommandGuard, ReadingGuard
-from cockpit.act.guards.github_guard import GitHubGuard
-from cockpit.act.guards.path_guard import PathGuard
+from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.access.gh_command import parse_gh
+from cockpit.access.gh_flags import GhRefused
+from cockpit.act.command_risk import judge
+from cockpit.act.guards.action_guard import ActionGuard, GuardState, Refusal, argv_digest
 from cockpit.act.guards.redundant_read import RedundantReadGuard
-from cockpit.act.guards.secret_guard import SecretGuard
-from cockpit.act.guards.unchanged_failure import UnchangedFailureGuard
+from cockpit.act.model_tools import Call
+from cockpit.act.preview_command import explain_read
+from cockpit.act.reading_commands import find_reading
+from cockpit.act.text_edits import WITHHELD, bytes_digest, digest_now
+from cockpit.act.tool_payloads import EditFile, GitCommit, GitHub, Run, WriteFile
+from cockpit.core.secrets import mask_value
+
+
+class UnchangedFailureGuard(Struct, frozen=True):
+    """Refuse a command that failed before while nothing has changed since, and its failure is in view.
+
+    A failure that is not in the packet cannot be read there, so the command may run again.
+    """
+
+    name: str = "unchanged_failure"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, Run):
+            return None
+        command = argv_digest(call.payload.argv)
+        place = state.shown_failures.get(command)
+        if place is None or state.failed_commands.get(command) != state.changes:
+            return None
+        return Refusal(
+            self.name,
+            "This command failed before, and nothing has changed since: it would fail again. Its "
+            f"result is in your context as [exchange:{place}]; request_context with receipt:{place} "
+            "shows all of it. Change what made it fail, or run a command that shows more.",
+        )
+
+
+class SecretGuard(Struct, frozen=True):
+    """Refuse arguments that look like a secret: they would be stored and shown."""
+
+    name: str = "secret"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        arguments = dict(call.arguments)
+        masked = isinstance(call.payload, Run) and any("[masked:" in w for w in call.payload.argv)
+        if not masked and mask_value(arguments) == arguments:
+            return None
+        return Refusal(
+            self.name,
+            f"{call.name}: the arguments contain text that looks like a key, a token or a password. "
+            + WITHHELD,
+        )
+
+
+class PathGuard(Struct, frozen=True):
+    """Refuse paths outside the project and in git's or cockpit's own files."""
+
+    confined: Confined
+    name: str = "path"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        match call.payload:
+            case WriteFile(path=path) | EditFile(path=path):
+                paths: tuple[str, ...] = (path,)
+            case GitCommit(paths=paths):
+                pass
+            case _:
+                return None
+        try:
+            for path in paths:
+                self.confined.inside(path, write=True)
+        except PathRefused as error:
+            return Refusal(self.name, str(error))
+        return None
+
+
+class GitHubGuard(Struct, frozen=True):
+    """Allow only known ``gh`` commands that write, to this project's repository."""
+
+    name: str = "github"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, GitHub):
+            return None
+        try:
+            command = parse_gh(call.payload.command, project_repo=state.project_repo)
+        except GhRefused as error:
+            return Refusal(self.name, str(error))
+        return Refusal(self.name, explain_read(command)) if command.access == "read" else None
+
+
+class CommandGuard(Struct, frozen=True):
+    """Refuse commands that are never run, however they are wrapped."""
+
+    name: str = "command"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, Run):
+            return None
+        denied = judge(call.payload.argv).denied
+        return Refusal(self.name, f"This command is not run. {denied}") if denied else None
+
+
+class ReadingGuard(Struct, frozen=True):
+    """Refuse to read a file of another revision, which the gateway shows as a diff.
+
+    A plain command that reads became a context request before it came here.
+    """
+
+    confined: Confined
+    name: str = "reading"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, Run):
+            return None
+        reading = find_reading(call.payload.argv, self.confined, pinned_rev=state.pinned_rev)
+        if reading is None or not reading.refusal:
+            return None
+        return Refusal(
+            self.name, f"Reading is not an action, so this command is not run. {reading.refusal}"
+        )
+
+
+class BlindWriteGuard(Struct, frozen=True):
+    """Refuse to write an existing file of which nothing is in the packet.
+
+    A write of the very content that the file has already passes.
+    """
+
+    confined: Confined
+    name: str = "blind_write"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, WriteFile | EditFile):
+            return None
+        path = self.confined.relative(call.payload.path)
+        if state.packet_files.get(path) or not self.confined.inside(path).exists():
+            return None
+        if isinstance(call.payload, WriteFile) and self._holds(path, call.payload.content):
+            return None
+        return Refusal(
+            self.name,
+            f"{path} exists, and nothing of it is in your context: you would write blind. Ask for it "
+            f"first: request_context with file:{path}.",
+        )
+
+    def _holds(self, path: str, content: str) -> bool:
+        """Whether the file already has the content to write: then no unseen text is lost."""
+        return digest_now(self.confined, path) == bytes_digest(content.encode())
 
 
 class RegisteredGuard(Struct, frozen=True):

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from cockpit.access.confined_paths import Confined
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded
 from cockpit.act.adapters.write_files import put_file
 from cockpit.act.model_tools import TOOL_RECORDS
-from cockpit.act.own_tools.adoption_commit import commit_adoption, find_commit, place_at
 from cockpit.act.own_tools.describe_tools import describe_file
 from cockpit.act.own_tools.find_tools import NAME
 from cockpit.act.own_tools.tool_definition import ToolDefinition
@@ -49,14 +50,16 @@ class _Payload(msgspec.Struct, frozen=True):
     code: str
     test_path: str
     test: str
-    commit: dict[str, Any] | None = None
-    """The commit of both files; None where there is none."""
-    uncommitted: str = ""
-    """Why there is no commit, in words."""
+
+
+def place_at(ground: Workspace, home: Path) -> Workspace:
+    """Return the workspace in the main checkout, where the project's tools are."""
+    home = home.resolve()
+    return ground if ground.root == home else replace(ground, confined=Confined(home))
 
 
 class AdoptAdapter:
-    """Writes the two files where nothing is, approves the tool by their digest, and commits them.
+    """Writes the two files where nothing is, and approves the tool by their digest.
 
     ``home`` is the main checkout, which has the project's tools.
     """
@@ -67,7 +70,7 @@ class AdoptAdapter:
         self._store, self._home = store, home
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
-        """Write, approve and commit; files that are there with this content already are taken as written."""
+        """Write and approve; files that are there with this content already are taken as written."""
         request = convert(payload, _Payload)
         at_home = place_at(ground, self._home)
         problem = check_paths(request) or await asyncio.to_thread(_write, request, key, at_home)
@@ -89,27 +92,15 @@ class AdoptAdapter:
                     approved_tools.approve(tx, definition.body(), by="person")
 
         await self._store.write(approve)
-        how = f"Not committed: {request.uncommitted}" if request.uncommitted else ""
-        if request.commit is not None:
-            how = await commit_adoption(request.commit, key, at_home)
-        paths = f"{request.code_path} and {request.test_path}"
-        words = f"The tool {request.name} is adopted: {paths} are written."
-        return succeeded(f"{words} {how}".strip(), tool=f"project:{request.name}")
+        return succeeded(
+            f"The tool {request.name} is adopted: {request.code_path} and {request.test_path} are written."
+            " Commit them when you like.",
+            tool=f"project:{request.name}",
+        )
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
-        """Compare the files with what was approved; writing them again changes nothing."""
-        request = convert(payload, _Payload)
-        at_home = place_at(ground, self._home)
-        there = [
-            digest_now(at_home.confined, path) == bytes_digest(text.encode())
-            for path, text in ((request.code_path, request.code), (request.test_path, request.test))
-        ]
-        approved = await self._store.read(
-            lambda c: approved_tools.find(c, f"project:{request.name}")
-        )
-        if not all(there) or approved is None:
-            return "not_done"
-        return "done" if request.commit is None else await find_commit(request.commit, key, at_home)
+        """Return that it is to be done again, which changes nothing of what is written and approved."""
+        return "not_done"
 
 
 def check_paths(request: _Payload) -> str:

@@ -115,11 +115,10 @@ def describe(module: ModuleType) -> list[dict[str, Any]]:
             {
                 "function": attribute,
                 "name": name or attribute,
-                "description": description,
+                "description": description or inspect.getdoc(value) or "",
                 "aliases": list(aliases),
                 "effects": effects,
                 "timeout_s": timeout_s,
-                "parameters": list(inspect.signature(value).parameters),
                 "schema": _describe_arguments(value, attribute),
             }
         )

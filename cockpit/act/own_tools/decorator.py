@@ -54,9 +54,9 @@ def tool(
 ) -> Function | Callable[[Function], Function]:
     """Mark a function as a tool of cockpit's agents.
 
-    ``name`` and ``description`` default to the function's name and the first paragraph of its docstring.
-    ``effects="reads"`` runs it without the right to write. ``timeout_s`` is 1 to 600 seconds. All arguments
-    are literals: cockpit reads them without running the file.
+    ``name`` and ``description`` default to the function's name and its docstring. ``effects="reads"`` runs it
+    without the right to write. ``timeout_s`` is 1 to 600 seconds. ``name`` is a literal: cockpit reads it
+    without running the file.
     """
 
     def mark(marked: Function) -> Function:

@@ -1,17 +1,17 @@
-"""What a tool's file is when it is loaded, compared with what its source says.
+"""What the tools of an approved file are: the child process imports it in the sandbox, and describes them.
 
-The child imports the file in the sandbox and describes its tools; a file that describes itself in another way
-than its source reads is not used. See ``docs/reference/tools.md``, approval.
+See ``docs/reference/tools.md``, approval.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from cockpit.act.own_tools.find_tools import DeclaredTool, Parameter, find_tools
+from msgspec import Meta, Struct, ValidationError
+
+from cockpit.act.own_tools.find_tools import NAME, find_tools
 from cockpit.act.own_tools.run_child import DESCRIBE_TIMEOUT_S, run_child
 from cockpit.act.own_tools.tool_definition import (
     SchemaRefused,
@@ -21,10 +21,23 @@ from cockpit.act.own_tools.tool_definition import (
 )
 from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused
 from cockpit.act.sandbox.bubblewrap import Sandbox
-from cockpit.core.secrets import mask
+from cockpit.core.read_record import convert
 
-_PLAIN = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
-_CONTAINER = re.compile(r"^(list|tuple|set|frozenset|dict|List|Dict|Sequence|Mapping)\b")
+MAX_TIMEOUT_S = 600
+MAX_TOOLS = 32
+"""The most tools of one file."""
+
+
+class _Described(Struct, frozen=True):
+    """A tool as the child describes it."""
+
+    function: str
+    name: str
+    description: str
+    aliases: tuple[str, ...]
+    effects: Literal["reads", "writes"]
+    timeout_s: Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S)]
+    schema: Any
 
 
 async def describe_file(
@@ -32,11 +45,9 @@ async def describe_file(
 ) -> tuple[ToolDefinition, ...]:
     """Load ``file`` in the sandbox, without the right to write, and return its tools.
 
-    Raises :class:`ToolFileRefused` for a file that cannot be loaded or is not what its source says, and
-    ``NoSandbox``.
+    Raises :class:`ToolFileRefused` for a file that cannot be loaded or used, and ``NoSandbox``.
     """
-    declared = find_tools(file)
-    if not declared:
+    if not find_tools(file):
         raise ToolFileRefused(f"{file.label} declares no tool. Mark a function with @tool.")
     answer = await run_child(
         file,
@@ -49,67 +60,50 @@ async def describe_file(
     )
     if answer.error:
         raise ToolFileRefused(f"{file.label} is not used. {clean_text(answer.error)}")
-    return compare_description(file, declared, answer.result)
+    return read_description(file, answer.result)
 
 
-def compare_description(
-    file: ToolFile, declared: Sequence[DeclaredTool], described: object
-) -> tuple[ToolDefinition, ...]:
-    """Return the definitions of the ``declared`` tools with the schemas that the child ``described``.
+def read_description(file: ToolFile, described: object) -> tuple[ToolDefinition, ...]:
+    """Return the tools that the child described. Raises :class:`ToolFileRefused`.
 
-    Raises :class:`ToolFileRefused` where the two differ.
+    The file was listed by the names in its source, so those that it has when it is loaded are the same.
     """
-    entries = (
-        [each for each in described if isinstance(each, Mapping)]
-        if isinstance(described, list)
-        else []
-    )
-    by_function = {str(each.get("function")): each for each in entries}
-    expected = {tool.function for tool in declared}
-    if len(entries) != len(by_function) or set(by_function) != expected:
-        other = ", ".join(sorted(set(by_function) ^ expected)) or "the same function twice"
-        raise _refuse(
-            file, f"its source and the loaded module differ in their tools: {other[:200]}"
-        )
-    return tuple(_define(file, tool, by_function[tool.function]) for tool in declared)
-
-
-def _define(file: ToolFile, tool: DeclaredTool, entry: Mapping[str, Any]) -> ToolDefinition:
-    aliases = entry.get("aliases")
-    for name, shown, loaded in (
-        ("name", tool.name, entry.get("name")),
-        ("aliases", list(tool.aliases), aliases),
-        ("effects", tool.effects, entry.get("effects")),
-        ("timeout_s", tool.timeout_s, entry.get("timeout_s")),
-        ("parameters", [each.name for each in tool.parameters], entry.get("parameters")),
-    ):
-        if shown != loaded:
+    try:
+        tools = convert(described, tuple[_Described, ...])
+    except ValidationError as error:
+        raise _refuse(file, f"a tool in it is not described as one: {error}") from error
+    shown = {(each.name, each.function) for each in find_tools(file)}
+    if {(each.name, each.function) for each in tools} != shown:
+        listed = ", ".join(sorted(each.name for each in tools)) or "nothing"
+        raise _refuse(file, f"when it is loaded it has other tools than its source: {listed[:200]}")
+    if len(tools) > MAX_TOOLS:
+        raise _refuse(file, f"it declares more than {MAX_TOOLS} tools")
+    names = [name for tool in tools for name in (tool.name, *tool.aliases)]
+    for name in names:
+        if NAME.fullmatch(name) is None:
             raise _refuse(
                 file,
-                f"{tool.name} has {name} {str(loaded)[:100]!r} when it is loaded, and its source says"
-                f" {str(shown)[:100]!r}",
+                f"{name[:60]!r} is not a name of a tool: 2 to 48 lower-case letters, digits and _",
             )
+        if names.count(name) > 1:
+            raise _refuse(file, f"the name {name!r} is given to two tools")
+    return tuple(_define(file, tool) for tool in tools)
+
+
+def _define(file: ToolFile, tool: _Described) -> ToolDefinition:
+    description = clean_text(tool.description)
+    if not description:
+        raise _refuse(file, f"{tool.name} has no docstring; an agent needs one sentence about it")
     try:
-        schema = clean_schema(entry.get("schema"))
+        schema = clean_schema(tool.schema)
     except SchemaRefused as error:
         raise _refuse(file, f"the schema of {tool.name} is refused: {error}") from error
-    properties = schema["properties"]
-    if list(properties) != [each.name for each in tool.parameters]:
-        raise _refuse(file, f"the schema of {tool.name} has other arguments than its source")
-    if set(schema["required"]) != {each.name for each in tool.parameters if each.required}:
-        raise _refuse(file, f"the schema of {tool.name} requires other arguments than its source")
-    for parameter in tool.parameters:
-        part = properties[parameter.name]
-        if problem := _find_type_difference(parameter, part):
-            raise _refuse(file, f"{tool.name}: {parameter.name} is declared {problem}")
-        if parameter.description and "description" not in part:
-            part["description"] = clean_text(parameter.description)
     return ToolDefinition(
         tool_id=f"{file.folder.place}:{tool.name}",
         name=tool.name,
         kind="own",
         place=file.folder.place,
-        description=mask(tool.description),
+        description=description,
         parameters=schema,
         digest=file.digest,
         aliases=tool.aliases,
@@ -118,21 +112,6 @@ def _define(file: ToolFile, tool: DeclaredTool, entry: Mapping[str, Any]) -> Too
         file=file.name,
         function=tool.function,
     )
-
-
-def _find_type_difference(parameter: Parameter, part: Any) -> str:
-    """Return how a plain type hint and the schema differ; empty where they agree or the hint is not plain."""
-    if not isinstance(part, dict):
-        return f"{parameter.annotation}, and its schema takes anything"
-    kind = part.get("type")
-    expected = _PLAIN.get(parameter.annotation)
-    if expected is None and (match := _CONTAINER.match(parameter.annotation)):
-        expected = "object" if match[1] in ("dict", "Dict", "Mapping") else "array"
-        if "|" in parameter.annotation:
-            return ""
-    if expected is not None and kind != expected:
-        return f"{parameter.annotation}, and its schema says {kind!r}"
-    return ""
 
 
 def _refuse(file: ToolFile, problem: str) -> ToolFileRefused:

@@ -18,7 +18,6 @@ from msgspec import Struct, field
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.act.sandbox.git_places import GitPlaces, find_git_places
-from cockpit.act.sandbox.planted_bytecode import find_bytecode
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.act.sandbox.seccomp_filter import filter_program, open_filter
 from cockpit.act.sandbox.visible_places import (
@@ -29,6 +28,42 @@ from cockpit.act.sandbox.visible_places import (
 )
 from cockpit.core.project.own_programs import find_program
 from cockpit.core.state_folder import state_root
+
+MOST_ENTRIES = 10_000
+"""Files and folders that are looked at: a command must not wait for longer than a few milliseconds."""
+MOST_COVERED = 200
+_FOLDER = "__pycache__"
+_APART = frozenset({".git", "node_modules", "site-packages", "dist-packages"})
+"""Not installed packages: who can change their bytecode can change their sources, which nothing shows."""
+
+
+def find_bytecode(root: Path) -> tuple[str, ...] | None:
+    """Return the folders of bytecode in the project at ``root``; None where they cannot all be covered.
+
+    That is a project that is too large, has too many of them, a link or a file in place of one, or a folder
+    that cannot be read.
+    """
+    caches: list[str] = []
+    waiting = [str(root)]
+    left = MOST_ENTRIES
+    try:
+        while waiting:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0 or len(caches) > MOST_COVERED:
+                        return None
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    if entry.name == _FOLDER:
+                        if not is_folder:
+                            return None
+                        caches.append(entry.path)
+                    elif is_folder and entry.name not in _APART:
+                        waiting.append(entry.path)
+    except OSError:
+        return None
+    return tuple(caches)
+
 
 FILE_BYTES = 2 * 1024**3
 """The largest file that a command may write."""

@@ -1,20 +1,25 @@
 """One session of an ACP agent while this process drives it: its turns, its choices, its end.
 
 The user's messages wait in the store until the agent can take them, so a message may come from any process
-and at any time. See ``docs/reference/agents.md``, sessions.
+and at any time. Limits of cost and tokens are checked between turns, because an agent says what it spent
+when a turn is over, if at all. See ``docs/reference/agents.md``, sessions.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from msgspec import Struct
 
+from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.access.secret_files import is_sensitive
 from cockpit.agents.acp_client.acp_session_context import SessionContext
 from cockpit.agents.acp_client.agent_connection import (
     SESSION_S,
@@ -24,7 +29,6 @@ from cockpit.agents.acp_client.agent_connection import (
     AgentGone,
     Refused,
 )
-from cockpit.agents.acp_client.prompt_blocks import prompt_blocks
 from cockpit.agents.acp_client.serve_files import AgentFiles
 from cockpit.agents.acp_client.serve_permissions import (
     ApprovedWork,
@@ -33,7 +37,6 @@ from cockpit.agents.acp_client.serve_permissions import (
 )
 from cockpit.agents.acp_client.serve_terminals import AgentTerminals
 from cockpit.agents.acp_client.session_journal import SessionJournal
-from cockpit.agents.acp_client.turn_limits import LIMIT, find_reached_limit
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.journal_agent_stream import AgentRun
@@ -51,6 +54,7 @@ from cockpit.loop.permissions.withdrawal import (
     ending_of,
 )
 from cockpit.loop.planner.follow_session import learn_session
+from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.skills.agent_skills import give_skills
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
@@ -62,6 +66,73 @@ from cockpit.store.journal.details.sessions import (
 )
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session
+
+LARGEST_IMAGE = 5 * 1024 * 1024
+_MOST_FILES = 20
+_NAMED = re.compile(r"(?<!\S)@([^\s@]{1,400})")
+_IMAGES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+
+
+def prompt_blocks(text: str, confined: Confined, abilities: Abilities) -> list[dict[str, Any]]:
+    """Return the blocks of a prompt; ``@PATH`` in ``text`` names a file. It reads files, so it blocks."""
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    for match in list(_NAMED.finditer(text))[:_MOST_FILES]:
+        path = match[1].rstrip(".,;:!?)")
+        if not is_sensitive(path) and (block := _file_block(path, confined, abilities)) is not None:
+            blocks.append(block)
+    return blocks
+
+
+def _file_block(path: str, confined: Confined, abilities: Abilities) -> dict[str, Any] | None:
+    try:
+        real = confined.inside(path)
+        if not real.is_file():
+            return None
+        kind = _IMAGES.get(PurePosixPath(path).suffix.lower(), "")
+        if kind and abilities.images:
+            with confined.open_read(path) as file:
+                data = file.read(LARGEST_IMAGE + 1)
+            if len(data) <= LARGEST_IMAGE:
+                encoded = base64.b64encode(data).decode("ascii")
+                return {"type": "image", "mimeType": kind, "data": encoded}
+    except PathRefused:
+        return None
+    return {"type": "resource_link", "uri": real.as_uri(), "name": path}
+
+
+LIMIT = "limit"
+"""The reason of a turn that is not begun, or not followed by another one."""
+
+
+def find_reached_limit(session: Session, limits: Limits, title: str, *, after_turn: bool) -> str:
+    """Return why the session gets no further turn, as sentences; empty where it gets one.
+
+    ``title`` is the agent's. After a turn an agent that reported nothing cannot be limited, and gets none.
+    """
+    cost, tokens = session.cost_usd, session.input_tokens + session.output_tokens
+    reason = ""
+    if limits.max_cost is not None:
+        if cost is not None and cost >= limits.max_cost:
+            reason = f"The limit of ${limits.max_cost:.2f} is reached (${cost:.2f} spent)."
+        elif cost is None and after_turn:
+            reason = f"The limit of ${limits.max_cost:.2f} cannot be kept: {title} reports no cost."
+    if not reason and limits.max_tokens is not None:
+        if tokens >= limits.max_tokens:
+            reason = f"The limit of {limits.max_tokens:,} tokens is reached ({tokens:,} spent)."
+        elif not tokens and after_turn:
+            reason = (
+                f"The limit of {limits.max_tokens:,} tokens cannot be kept: {title} reports none."
+            )
+    if not reason:
+        return ""
+    return f"{reason} The work is kept; resume the session with a higher limit, or without it."
+
 
 CANCEL_S = 10.0
 """Seconds that an agent has to end its turn after it was cancelled; then its process is ended."""

@@ -18,7 +18,7 @@ from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_read
 from cockpit.core.errors import IllegalTransition
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.external_agent_interface import AgentChoice, AgentEntry
-from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
+from cockpit.loop.planner.estimate_session import begin_estimate, find_price
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.context import profiles
@@ -90,7 +90,7 @@ class RunningAgents:
         """
         known_agent = await asyncio.to_thread(_find_agent, engine, agent)
         model = f"{RUNNER_PREFIX}{known_agent.name}"
-        given = await prepare_estimate(engine, model, words)
+        price = await find_price(engine.settings, model)
 
         def write(tx: Tx) -> str:
             if alone and sessions.works_agent_in(tx.connection, str(cwd), tx.clock.now()):
@@ -123,7 +123,7 @@ class RunningAgents:
                 transport=TRANSPORT,
                 cwd=cwd,
             )
-            begin_estimate(tx, session, given)
+            begin_estimate(tx, session, price)
             if message:
                 messages.complete(tx, session_id=session.session_id, role="person", text=message)
             if cwd != engine.place.root:

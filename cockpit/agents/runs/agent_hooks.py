@@ -16,7 +16,7 @@ _TOOLS = {
     "claude": "Bash|Edit|Write|MultiEdit|NotebookEdit|mcp__.*__update_task_status",
     "codex": "Bash|apply_patch|mcp__.*__update_task_status",
 }
-_GUARDED = {"claude": "Read|Grep|Glob|Task|Agent", "codex": "Read|Grep|Glob"}
+_GUARDED = {"claude": "Read|Task|Agent", "codex": "Read"}
 """Tools beside the shell whose calls the guard against redundant reads sees."""
 _TIMEOUT_S = 15
 _ANSWER_TIMEOUT_S = 900

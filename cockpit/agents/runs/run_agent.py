@@ -246,7 +246,7 @@ class _Run:
         if runner.protocol:
             permissions = Permissions(ask, works=self._works)
             dialogue = ClaudeDialogue(prompt, permissions, cwd=str(self._worktree))
-        stream: Stream = dialogue or open_stream(runner.format)
+        stream: Stream = dialogue or open_stream(runner.format, runner.command)
 
         must_end = None if permissions is None else permissions.must_end
         events = (stop, lost, limit.reached, must_end)
@@ -297,7 +297,7 @@ class _Run:
         outcome = self._outcome(
             process, finish, journal, limit, "" if permissions is None else permissions.unanswered
         )
-        tools = journal.tools if stream.reports_tools else None
+        tools = journal.tools if stream.reports_usage else None
         refused = finish.refused if finish is not None else ()
         await self._store.write(lambda tx: self._record_end(tx, outcome, journal, tools, refused))
         return outcome

@@ -19,11 +19,6 @@ from cockpit.agents.streams.stream_formats import Stream
 from cockpit.core.text import pluralize
 from cockpit.decide.known_prices import list_price
 
-UNPRICED_FORMATS = ("codex", "text")
-"""Formats of output that never hold a price."""
-UNCOUNTED_FORMATS = ("text",)
-"""Formats of output that never hold a number of tokens."""
-
 _REMEDY = (
     "Leave out [limits] max_cost and --max-cost; [runner] timeout_s and the max_tokens of a role limit an"
     " agent too. Or"
@@ -89,12 +84,12 @@ class SpendingLimit:
                     await self._check_usage(usage, self._max_cost)
 
     def check_format(self, stream: Stream) -> None:
-        """End the run as soon as its output turns out to be of a format that holds no price."""
-        if self._max_cost is not None and stream.reports_cost is False:
+        """End the run as soon as its output turns out to be text, which holds no price and no tokens."""
+        if stream.reports_usage:
+            return
+        if self._max_cost is not None:
             self._end(refuse_unpriced(self._runner, self._max_cost), unpriced=True)
-        # Only plain text is known for a format without a price and without tools.
-        is_text = stream.reports_cost is False and not stream.reports_tools
-        if self._must_count and self._max_tokens and is_text:
+        if self._must_count and self._max_tokens:
             self._end(refuse_uncounted(self._runner, self._max_tokens), unpriced=True)
 
     def check_finish(self, stream: Stream, finish: Finish | None) -> None:

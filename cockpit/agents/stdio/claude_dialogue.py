@@ -34,8 +34,7 @@ _ANSWER_TOOL = "StructuredOutput"
 class ClaudeDialogue:
     """The dialogue of one run in the folder ``cwd``: a stream that answers."""
 
-    reports_cost = True
-    reports_tools = True
+    reports_usage = True
 
     def __init__(self, prompt: str, permissions: Permissions, *, cwd: str) -> None:
         self.permissions = permissions

@@ -44,8 +44,7 @@ _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d{1,3})\b")
 class ClaudeStream:
     """The stream of one run: feed it lines in order; ``finished`` is set once it reported its end."""
 
-    reports_cost = True
-    reports_tools = True
+    reports_usage = True
 
     def __init__(self) -> None:
         self.finished: Finish | None = None

@@ -1,4 +1,4 @@
-"""The formats of agents' output streams: chosen by a runner's settings, or detected from the first lines.
+"""The formats of agents' output streams: chosen by a runner's settings or its command.
 
 See ``docs/reference/agents.md``.
 """
@@ -6,39 +6,28 @@ See ``docs/reference/agents.md``.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
-from cockpit.agents.streams.claude_stream import TYPES as CLAUDE_TYPES
 from cockpit.agents.streams.claude_stream import ClaudeStream
-from cockpit.agents.streams.codex_stream import TYPES as CODEX_TYPES
-from cockpit.agents.streams.codex_stream import CodexStream
 from cockpit.agents.streams.stream_events import (
     AgentMessage,
     Finish,
     StreamEvent,
     TextPiece,
-    UnreadableLine,
 )
-from cockpit.core.json_fields import get_text, parse_object
 from cockpit.core.text import keep_ends
 
 LONGEST_TEXT = 200_000
 """Characters of one message; the rest is left out."""
-_MAX_UNDETECTED = 20
-"""Lines before the first one that reveals the format: programs print warnings and greetings."""
 
 
 class Stream(Protocol):
     """The reader of one format."""
 
     @property
-    def reports_cost(self) -> bool | None:
-        """Whether an end in this format holds a price; None while the format is not known."""
-        ...
-
-    @property
-    def reports_tools(self) -> bool:
-        """Whether it shows the agent's tools and tokens."""
+    def reports_usage(self) -> bool:
+        """Whether it shows the agent's tools, its tokens and a price."""
         ...
 
     def feed(self, line: str) -> list[StreamEvent]:
@@ -56,8 +45,7 @@ class TextStream:
     Of a long text the start is streamed, and the message keeps start and end: the status is its last line.
     """
 
-    reports_cost = False
-    reports_tools = False
+    reports_usage = False
 
     def __init__(self) -> None:
         self._start = ""
@@ -84,73 +72,13 @@ class TextStream:
         return Finish(True, text) if exit_code == 0 else None
 
 
-class DetectedStream:
-    """A stream whose format its first lines reveal."""
-
-    def __init__(self) -> None:
-        self._stream: Stream | None = None
-        self._waiting_lines: list[str] = []
-
-    @property
-    def reports_cost(self) -> bool | None:
-        """As the format's, once it is known."""
-        return None if self._stream is None else self._stream.reports_cost
-
-    @property
-    def reports_tools(self) -> bool:
-        """As the format's, once it is known."""
-        return self._stream is not None and self._stream.reports_tools
-
-    def feed(self, line: str) -> list[StreamEvent]:
-        """Return the events in the line; none until the format is known."""
-        if self._stream is not None:
-            return self._stream.feed(line)
-        self._stream = _detect(line)
-        if self._stream is not None:
-            events: list[StreamEvent] = [
-                UnreadableLine(f"no JSON object: {earlier.strip()[:200]!r}")
-                for earlier in self._waiting_lines
-                if earlier.strip()
-            ]
-            return events + self._stream.feed(line)
-        self._waiting_lines.append(line)
-        return self._read_as_text() if len(self._waiting_lines) > _MAX_UNDETECTED else []
-
-    def close(self, exit_code: int) -> Finish | None:
-        """Return how the run ended, as its format says."""
-        if self._stream is None:
-            self._read_as_text()
-        return self._stream.close(exit_code) if self._stream is not None else None
-
-    def _read_as_text(self) -> list[StreamEvent]:
-        self._stream = TextStream()
-        lines, self._waiting_lines = self._waiting_lines, []
-        return [event for line in lines for event in self._stream.feed(line)]
-
-
-def open_stream(name: str) -> Stream:
-    """Return a reader of the format ``claude``, ``codex``, ``text``, or ``auto`` to detect it."""
-    match name:
-        case "claude":
-            return ClaudeStream()
-        case "codex":
-            return CodexStream()
-        case "text":
-            return TextStream()
-        case _:
-            return DetectedStream()
+def open_stream(name: str, command: Sequence[str]) -> Stream:
+    """Return a reader of a format; ``auto``: of Claude Code's where ``command`` asks for it, else of text."""
+    if name == "claude" or (name == "auto" and "stream-json" in command):
+        return ClaudeStream()
+    return TextStream()
 
 
 def shorten_message(message: AgentMessage) -> AgentMessage:
     """Return the message, of which :data:`LONGEST_TEXT` characters are kept, from both ends."""
     return AgentMessage(keep_ends(message.text, LONGEST_TEXT))
-
-
-def _detect(line: str) -> Stream | None:
-    body = parse_object(line)
-    if body is None:
-        return None
-    kind = get_text(body, "type")
-    if kind in CLAUDE_TYPES:
-        return ClaudeStream()
-    return CodexStream() if kind.startswith(CODEX_TYPES) else None

@@ -1,79 +1,34 @@
-"""Chains: list, show, start, stop and resume them. See ``docs/reference/http.md``, chains."""
+"""Chains: list, show, start and stop them. See ``docs/reference/http.md``, chains."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
 from msgspec import Meta, Struct
+from starlette.responses import Response
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import SESSIONS_RUN, WORK_READ, WORK_WRITE
-from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
-from cockpit.api.callers import Answer, At, Counter, repeat, require_policy
-from cockpit.api.operation_document import declared
+from cockpit.api.answers import answered, require_match
+from cockpit.api.callers import Answer, Counter, require_policy
+from cockpit.api.operations import Topic
+from cockpit.api.resources import PageQuery, Resource, add_reads
 from cockpit.api.schemas import read_body
 from cockpit.chains.chain_request import ChainRequest, find_requested
 from cockpit.chains.report.chain_document import chain_document
 from cockpit.chains.supervisor import request_stop
-from cockpit.core.canonical_json import text_digest
-from cockpit.core.errors import IllegalTransition
 from cockpit.core.read_record import InvalidRecord, describe
 from cockpit.loop.decisions.approval_policy import Policy
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
-from cockpit.store.db import idempotent_answers
-from cockpit.store.db.idempotent_answers import KeptAnswer
-from cockpit.store.db.keyset_page import select_page
 from cockpit.store.db.transaction import Tx
 
-router = APIRouter(prefix="/api/chains", tags=["chains"])
+topic = Topic("chains", "/api/chains")
 
-Status = Annotated[str, Query(max_length=40, description="Only chains of this status.")]
-Cursor = Annotated[str, Query(max_length=400, description="The `next` of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=100, description="How many at most.")]
-
-
-@dataclass(frozen=True, slots=True)
-class ChainBody:
-    """A chain with its progress, its cost and its workers (``sessions``)."""
-
-    chain_id: str
-    scope: dict[str, Any]
-    status: str
-    reason: str
-    headless: bool
-    batch: str
-    approve: str
-    model: str | None
-    runner: str | None
-    max_chains: int
-    max_cost: float | None
-    max_wall_s: float | None
-    base_branch: str
-    base_commit: str
-    branch: str
-    report_path: str | None
-    created_at: str
-    ended_at: str | None
-    watched: bool
-    progress: dict[str, int]
-    tokens: int
-    cost_usd: float | None
-    wall_s: float
-    sessions: list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class ChainPage:
-    """Chains, newest first, and the cursor of the next page."""
-
-    items: list[ChainBody]
-    next: str | None
+_CHAIN = {"type": "object", "required": ["chain_id", "status"]}
 
 
 class NewChain(Struct, frozen=True):
@@ -114,52 +69,45 @@ class Stop(Struct, frozen=True):
     now: Annotated[bool, describe("Do not finish the steps in progress.")] = False
 
 
-@router.get(
-    "", summary="List chains", response_model=ChainPage, **declared(WORK_READ, has_tag=True)
+class ChainQuery(PageQuery, frozen=True, kw_only=True):
+    status: Annotated[str, Meta(max_length=100), describe("Only chains of this status.")] = ""
+
+
+def _show_row(at: Counter, connection: sqlite3.Connection, chain_id: str) -> dict[str, Any]:
+    return chain_document(connection, _load(connection, chain_id))
+
+
+add_reads(
+    topic,
+    Resource(
+        table="chains",
+        name="chain",
+        scope=WORK_READ,
+        query=ChainQuery,
+        listed=lambda at, connection, ids: [_show_row(at, connection, each) for each in ids],
+        shown=_show_row,
+        list_says="Newest first.",
+        show_says="The document of `cockpit chain last --json`: its limits, its progress, its cost so far,"
+        " and its workers.",
+        schema=_CHAIN,
+    ),
 )
-async def list_chains(
-    at: At, request: Request, status: Status = "", cursor: Cursor = "", limit: Limit = 20
-) -> Response:
-    """Newest first."""
-    terms = {"status=?": status} if status else {}
-
-    def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
-        caller.require(WORK_READ, "read chains")
-        ids, following = select_page(
-            connection, "chains", after=read_cursor(cursor), limit=limit, terms=terms
-        )
-        rows = [chains.load(connection, each) for each in ids]
-        return page(rows, following, lambda chain: chain_document(connection, chain))
-
-    return tagged(request, await at.read(look))
 
 
-@router.get(
-    "/{chain_id}",
-    summary="Show a chain",
-    response_model=ChainBody,
-    **declared(WORK_READ, 404, has_tag=True),
-)
-async def show_chain(at: At, request: Request, chain_id: str) -> Response:
-    """Its tasks, its cost so far, and how much of its token limit each worker has used."""
-
-    def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
-        caller.require(WORK_READ, "read chains")
-        return chain_document(connection, _load(connection, chain_id))
-
-    return tagged(request, await at.read(look))
-
-
-@router.post(
+@topic.operation(
+    "POST",
     "",
-    summary="Start a chain",
-    response_model=ChainBody,
-    status_code=201,
-    **declared(SESSIONS_RUN, 404, 409, 422, body=NewChain, required=False, once=True),
+    "Start a chain",
+    SESSIONS_RUN,
+    status=201,
+    returns=_CHAIN,
+    body=NewChain,
+    required=False,
+    once=True,
 )
-async def start_chain(at: At, request: Request) -> Response:
+async def start_chain(at: Counter) -> Response:
     """It runs in processes of its own, which outlive the server, as `cockpit work --headless` does."""
-    body, absence = await request.body(), await at.explain_absence()
+    body, absence = await at.request.body(), await at.explain_absence()
 
     def check(connection: sqlite3.Connection, caller: Caller) -> list[str]:
         caller.require(SESSIONS_RUN, "start chains")
@@ -169,102 +117,43 @@ async def start_chain(at: At, request: Request) -> Response:
         return [*_scope(connection, given), f"--approve={policy}", *_options(given)]
 
     arguments = await at.read(check)
-    return await _run(at, 201, ("work", "--headless", *arguments))
+
+    async def begin(requested: str, caller: Caller) -> str:
+        begun = await at.store.read(partial(find_requested, request=requested))
+        if begun:
+            return begun
+        order = ChainRequest(caller.namespace, requested)
+        return await at.project.run_chain(("work", "--headless", *arguments), order)
+
+    answer = await at.begin_once(
+        at.project.starting_chain, begin, partial(_show_row, at), SESSIONS_RUN, "start chains"
+    )
+    return answered(answer, location=f"{topic.prefix}/{answer.body['chain_id']}")
 
 
-@router.post(
-    "/{chain_id}/resume",
-    summary="Resume a chain",
-    response_model=ChainBody,
-    status_code=202,
-    **declared(SESSIONS_RUN, 404, 409, 422, once=True, takes_match=True),
-)
-async def resume_chain(at: At, request: Request, chain_id: str) -> Response:
-    """It runs in processes of its own, as `cockpit chain resume` does, with the limits that it has."""
-    absence = await at.explain_absence()
-
-    def check(connection: sqlite3.Connection, caller: Caller) -> str:
-        caller.require(SESSIONS_RUN, "resume chains")
-        chain = _load(connection, chain_id)
-        require_policy(caller, absence, chain.approve, "resume", "resuming a chain")
-        return chain.chain_id
-
-    def check_state(connection: sqlite3.Connection, caller: Caller) -> None:
-        chain = _load(connection, chain_id)
-        require_match(request, chain_document(connection, chain))
-        if chain.status == "completed":
-            raise IllegalTransition(f"{chain.chain_id} is complete. Start a new chain.")
-        if chains.is_watched(chain):
-            raise IllegalTransition(f"{chain.chain_id} is running already.")
-
-    named = await at.read(check)
-    return await _run(at, 202, ("chain", "resume", named), check_state)
-
-
-@router.post(
+@topic.operation(
+    "POST",
     "/{chain_id}/stop",
-    summary="Stop a chain",
-    response_model=ChainBody,
-    **declared(WORK_WRITE, 404, 409, body=Stop, required=False, once=True, takes_match=True),
+    "Stop a chain",
+    WORK_WRITE,
+    returns=_CHAIN,
+    body=Stop,
+    required=False,
+    once=True,
+    takes_match=True,
 )
-async def stop_chain(at: At, request: Request, chain_id: str) -> Response:
+async def stop_chain(at: Counter, chain_id: str) -> Response:
     """It stops after its steps in progress, with ``now`` at once. ``cockpit chain resume`` continues it."""
-    body = await request.body()
+    body = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> Answer:
         chain = _load(tx.connection, chain_id)
-        require_match(request, chain_document(tx.connection, chain))
+        require_match(at.request, chain_document(tx.connection, chain))
         given = read_body(body, Stop, name="the request")
         stopped = request_stop(tx, chain.chain_id, now=given.now, by=journal_actor(caller))
         return Answer(200, chain_document(tx.connection, stopped))
 
     return answered(await at.write_once(WORK_WRITE, "stop chains", step))
-
-
-async def _run(
-    at: Counter,
-    status: int,
-    arguments: Sequence[str],
-    check: Callable[[sqlite3.Connection, Caller], None] | None = None,
-) -> Response:
-    """Run ``cockpit ARGUMENTS`` for the caller and answer with its chain; a repeat gets the first answer.
-
-    ``check`` raises for a chain that cannot be run; a repeat is answered before it looks.
-    """
-    key, requested = at.key, await at.request_digest()
-
-    def identify(tx: Tx, caller: Caller) -> tuple[ChainRequest, KeptAnswer | None]:
-        kept = idempotent_answers.find_in(tx, caller.namespace, key) if key else None
-        if kept is None and check is not None:
-            check(tx.connection, caller)
-        # The same id for a repeat whose first answer was never kept: the server died between the two.
-        own = text_digest(f"{caller.namespace} {key} {requested}")[:16]
-        request = own if key else tx.ids.new("r")
-        return ChainRequest(caller.namespace, request), kept
-
-    async with at.project.starting_chain:
-        request, kept = await at.write(identify)
-        if kept is not None:
-            return _show_run(repeat(kept, requested))
-        chain_id = await at.store.read(
-            lambda connection: find_requested(connection, request.request)
-        )
-        if not chain_id:
-            chain_id = await at.project.run_chain(arguments, request)
-
-    def keep(tx: Tx, caller: Caller) -> dict[str, Any]:
-        shown = chain_document(tx.connection, chains.load(tx.connection, chain_id))
-        if key:
-            kept = KeptAnswer(requested, status, shown)
-            idempotent_answers.keep(tx, caller.namespace, key, kept)
-        return shown
-
-    shown = await at.write(keep)
-    return _show_run(Answer(status, shown))
-
-
-def _show_run(answer: Answer) -> Response:
-    return answered(answer, location=f"{router.prefix}/{answer.body['chain_id']}")
 
 
 def _scope(connection: sqlite3.Connection, given: NewChain) -> list[str]:

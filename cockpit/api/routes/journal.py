@@ -6,14 +6,14 @@ import sqlite3
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response
-from starlette.responses import StreamingResponse
+from msgspec import Meta, Struct
+from starlette.responses import Response, StreamingResponse
 
 from cockpit.access.capability_tokens import TokenRefused
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import AUDIT_READ, NotAllowed
-from cockpit.api.callers import At, Counter
-from cockpit.api.operation_document import declared
+from cockpit.api.callers import Counter
+from cockpit.api.operations import Topic, header
 from cockpit.api.schemas import BodyMalformed
 from cockpit.api.server_sent_events import (
     MEDIA_TYPE,
@@ -25,12 +25,12 @@ from cockpit.api.server_sent_events import (
     read_last_id,
 )
 from cockpit.core.errors import CockpitError
+from cockpit.core.read_record import describe
 
-router = APIRouter(prefix="/api", tags=["journal"])
+topic = Topic("journal", "/api")
 
 CHECK_S = 2.0
 """Seconds between two looks whether a stream's token is still valid."""
-_MOST_SEQ = 2**53
 
 _EVENT = {
     "type": "object",
@@ -42,50 +42,35 @@ _EVENT = {
     },
 }
 
-After = Annotated[int, Query(ge=0, le=_MOST_SEQ, description="Only rows after this seq.")]
-LastId = Annotated[
-    str,
-    Header(
-        alias="Last-Event-ID",
-        max_length=40,
-        description="The seq of the last row that was seen; it comes before `after`.",
-    ),
-]
-Session = Annotated[str, Query(max_length=100, description="Only rows of this session.")]
-Action = Annotated[str, Query(max_length=100, description="Only rows of this event type.")]
-Follow = Annotated[bool, Query(description="False ends the stream at the journal's end.")]
+
+class JournalQuery(Struct, frozen=True):
+    after: Annotated[int, Meta(ge=0, le=2**53), describe("Only rows after this seq.")] = 0
+    session_id: Annotated[str, Meta(max_length=100), describe("Only rows of this session.")] = ""
+    action: Annotated[str, Meta(max_length=100), describe("Only rows of this event type.")] = ""
+    follow: Annotated[bool, describe("False ends the stream at the journal's end.")] = True
 
 
-@router.get(
+@topic.operation(
+    "GET",
     "/journal",
-    summary="Follow the journal",
-    response_class=Response,
-    **declared(
-        AUDIT_READ,
-        409,
-        answers={
-            200: {
-                "description": "Rows as server-sent events; the id of each is its seq.",
-                "content": {MEDIA_TYPE: {"schema": _EVENT}},
-            }
-        },
-    ),
+    "Follow the journal",
+    AUDIT_READ,
+    returns=_EVENT,
+    media_type=MEDIA_TYPE,
+    query=JournalQuery,
+    headers=[
+        header(
+            "Last-Event-ID", "The seq of the last row that was seen; it comes before `after`.", 40
+        )
+    ],
 )
-async def follow_journal(
-    at: At,
-    request: Request,
-    after: After = 0,
-    session_id: Session = "",
-    action: Action = "",
-    follow: Follow = True,
-    last_event_id: LastId = "",
-) -> Response:
+async def follow_journal(at: Counter, query: JournalQuery) -> Response:
     """Each row once, in order. A client that connects again with the last id misses none.
 
     The event ``pruned`` says up to which row older rows are gone; ``end`` says why the stream ends.
     """
-    place = after
-    if last_event_id:
+    place = query.after
+    if last_event_id := at.request.headers.get("last-event-id", ""):
         seen = read_last_id(last_event_id)
         if seen is None:
             raise BodyMalformed("Last-Event-ID must be the seq of a row.")
@@ -96,10 +81,10 @@ async def follow_journal(
         return check_start(connection, place)
 
     pruned = await at.read(look)
-    stream: JournalStream = request.app.state.stream
-    wanted = Filter(session_id, action)
+    stream: JournalStream = at.request.app.state.stream
+    wanted = Filter(query.session_id, query.action)
     return StreamingResponse(
-        _send(at, stream, place, wanted, pruned, follow), media_type=MEDIA_TYPE
+        _send(at, stream, place, wanted, pruned, query.follow), media_type=MEDIA_TYPE
     )
 
 

@@ -6,20 +6,19 @@ import asyncio
 import sqlite3
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse
 
 from cockpit import __version__
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import READ
-from cockpit.api.callers import At
-from cockpit.api.operation_document import declared, declared_problems
-from cockpit.api.schemas import Health
+from cockpit.api.callers import Counter
+from cockpit.api.operations import Topic
 
 if TYPE_CHECKING:
     from cockpit.loop.views.metrics import Metrics
 
-router = APIRouter(tags=["monitoring"])
+topic = Topic("monitoring")
 
 
 class Numbers:
@@ -29,7 +28,7 @@ class Numbers:
         self._metrics: Metrics | None = None
         self._turn = asyncio.Lock()
 
-    async def exposition(self, at: At) -> str:
+    async def exposition(self, at: Counter) -> str:
         """Prometheus' text, as the journal has it now. Raises ``TokenRefused``, ``NotAllowed``."""
 
         def look(connection: sqlite3.Connection, caller: Caller) -> str:
@@ -44,25 +43,32 @@ class Numbers:
             return await at.read(look)
 
 
-@router.get(
+@topic.operation(
+    "GET",
     "/health",
-    summary="Ask whether the server is there",
-    responses=declared_problems(400, 403, 421, 500),
+    "Ask whether the server is there",
+    "",
+    returns={
+        "type": "object",
+        "properties": {"status": {"type": "string"}, "version": {"type": "string"}},
+    },
 )
-async def health() -> Health:
+async def health(request: Request) -> JSONResponse:
     """Says nothing of the project."""
-    return Health("ok", __version__)
+    return JSONResponse({"status": "ok", "version": __version__})
 
 
-@router.get(
+@topic.operation(
+    "GET",
     "/metrics",
-    summary="Read the metrics",
-    response_class=PlainTextResponse,
-    **declared(READ),
+    "Read the metrics",
+    READ,
+    returns={"type": "string"},
+    media_type="text/plain",
 )
-async def metrics(at: At, request: Request) -> PlainTextResponse:
+async def metrics(at: Counter) -> PlainTextResponse:
     """Return the metrics in Prometheus' text format."""
-    numbers: Numbers = request.app.state.numbers
+    numbers: Numbers = at.request.app.state.numbers
     return PlainTextResponse(
         await numbers.exposition(at), media_type="text/plain; version=0.0.4; charset=utf-8"
     )

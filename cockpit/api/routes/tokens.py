@@ -1,60 +1,35 @@
-"""Capability tokens: list, issue and revoke them. See ``docs/reference/http.md``, access."""
+"""Capability tokens: issue and revoke them. See ``docs/reference/http.md``, access."""
 
 from __future__ import annotations
 
-import sqlite3
-from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+import msgspec
 from msgspec import Meta, Struct
+from starlette.responses import Response
 
 from cockpit.access import capability_tokens
 from cockpit.access.capability_tokens import Token
 from cockpit.access.principals import Caller
-from cockpit.access.token_scopes import AUDIT_READ, CAP_ISSUE, CAP_REVOKE, SCOPES, read_scopes
-from cockpit.api.answers import answered, page, read_cursor, tagged
-from cockpit.api.callers import Answer, At, require_presence
-from cockpit.api.operation_document import declared
+from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, read_scopes
+from cockpit.api.answers import answered
+from cockpit.api.callers import Answer, Counter, require_presence
+from cockpit.api.operations import Topic
+from cockpit.api.resources import row_schema
 from cockpit.api.schemas import read_body
-from cockpit.core.clock import format_time
 from cockpit.core.read_record import describe
-from cockpit.store.db.keyset_page import select_page
 from cockpit.store.db.transaction import Tx
 
-router = APIRouter(prefix="/api/admin/tokens", tags=["tokens"])
+topic = Topic("tokens", "/api/admin/tokens")
 
-Cursor = Annotated[str, Query(max_length=400, description="The `next` of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
-
-
-@dataclass(frozen=True, slots=True)
-class TokenBody:
-    """A token, without its secret; ``status`` is ``valid``, ``expired`` or ``revoked``."""
-
-    cap_id: str
-    namespace: str
-    scopes: list[str]
-    status: str
-    expires_at: str | None
-    revoked_at: str | None
-    issued_by: str
-    created_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class IssuedToken(TokenBody):
-    """A new token. ``token`` is its secret, which only the first answer has."""
-
-    token: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TokenPage:
-    """Tokens, newest first, and the cursor of the next page."""
-
-    items: list[TokenBody]
-    next: str | None
+_TOKEN = row_schema(
+    Token,
+    status={"type": "string", "enum": ["valid", "expired", "revoked"]},
+    token={
+        "type": ["string", "null"],
+        "description": "Its secret, which only the first answer has.",
+    },
+)
 
 
 class NewToken(Struct, frozen=True):
@@ -67,34 +42,19 @@ class NewToken(Struct, frozen=True):
     ) = None
 
 
-@router.get(
-    "", summary="List tokens", response_model=TokenPage, **declared(AUDIT_READ, has_tag=True)
-)
-async def list_tokens(at: At, request: Request, cursor: Cursor = "", limit: Limit = 50) -> Response:
-    """Newest first, revoked and expired ones included."""
-    now = _now(at)
-
-    def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
-        caller.require(AUDIT_READ, "list tokens")
-        ids, following = select_page(
-            connection, "capability_tokens", after=read_cursor(cursor), limit=limit
-        )
-        rows = [capability_tokens.load(connection, each) for each in ids]
-        return page(rows, following, lambda token: _body(token, now))
-
-    return tagged(request, await at.read(look))
-
-
-@router.post(
+@topic.operation(
+    "POST",
     "",
-    summary="Issue a token",
-    response_model=IssuedToken,
-    status_code=201,
-    **declared(CAP_ISSUE, body=NewToken, once=True),
+    "Issue a token",
+    CAP_ISSUE,
+    status=201,
+    returns=_TOKEN,
+    body=NewToken,
+    once=True,
 )
-async def issue_token(at: At, request: Request) -> Response:
+async def issue_token(at: Counter) -> Response:
     """With scopes that the caller has itself. Only you, at a terminal, issue with your own token."""
-    body = await request.body()
+    body = await at.request.body()
     absence = await at.explain_absence()
 
     def step(tx: Tx, caller: Caller) -> Answer:
@@ -110,33 +70,11 @@ async def issue_token(at: At, request: Request) -> Response:
         return Answer(201, {**_body(token, tx.now()), "token": None}, once={"token": secret})
 
     answer = await at.write_once(CAP_ISSUE, "issue tokens", step)
-    return answered(answer, location=f"{router.prefix}/{answer.body['cap_id']}")
+    return answered(answer, location=f"{topic.prefix}/{answer.body['cap_id']}")
 
 
-@router.get(
-    "/{cap_id}",
-    summary="Show a token",
-    response_model=TokenBody,
-    **declared(AUDIT_READ, 404, has_tag=True),
-)
-async def show_token(at: At, request: Request, cap_id: str) -> Response:
-    """Who holds it, what it allows, and whether it is valid."""
-    now = _now(at)
-
-    def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
-        caller.require(AUDIT_READ, "list tokens")
-        return _body(capability_tokens.load(connection, cap_id), now)
-
-    return tagged(request, await at.read(look))
-
-
-@router.delete(
-    "/{cap_id}",
-    summary="Revoke a token",
-    response_model=TokenBody,
-    **declared(CAP_REVOKE, 404, 409, writes=True),
-)
-async def revoke_token(at: At, cap_id: str) -> Response:
+@topic.operation("DELETE", "/{cap_id}", "Revoke a token", CAP_REVOKE, returns=_TOKEN)
+async def revoke_token(at: Counter, cap_id: str) -> Response:
     """Permanently. Its streams end within seconds."""
 
     def step(tx: Tx, caller: Caller) -> dict[str, Any]:
@@ -146,19 +84,5 @@ async def revoke_token(at: At, cap_id: str) -> Response:
     return answered(Answer(200, await at.write(step)))
 
 
-def _now(at: At) -> str:
-
-    return format_time(at.store.clock.now())
-
-
 def _body(token: Token, now: str) -> dict[str, Any]:
-    return {
-        "cap_id": token.cap_id,
-        "namespace": token.namespace,
-        "scopes": list(token.scopes),
-        "status": token.status(now),
-        "expires_at": token.expires_at,
-        "revoked_at": token.revoked_at,
-        "issued_by": token.issued_by,
-        "created_at": token.created_at,
-    }
+    return {**msgspec.to_builtins(token), "status": token.status(now)}

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import re
 
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from cockpit.api.answers import answered
 from cockpit.api.callers import Answer, repeat
-from cockpit.api.operation_document import declared_problems
+from cockpit.api.operations import Topic
 from cockpit.api.problem_documents import problem
 from cockpit.api.served_project import ServedProject
 from cockpit.backlog.github_webhooks import (
@@ -29,7 +29,7 @@ from cockpit.store.db import idempotent_answers
 from cockpit.store.db.idempotent_answers import KeptAnswer
 from cockpit.store.db.transaction import Tx
 
-router = APIRouter(prefix="/api/webhooks", tags=["webhooks"])
+topic = Topic("webhooks", "/api/webhooks")
 
 SECRET_VARIABLE = "COCKPIT_GITHUB_WEBHOOK_SECRET"  # noqa: S105 - a variable's name
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
@@ -43,16 +43,7 @@ class SignatureRefused(CockpitError):
     code = "signature_refused"
 
 
-@router.post(
-    "/github",
-    summary="Take an event of GitHub, which may open a task",
-    responses={
-        200: {
-            "description": "The event was read: `task_id` of its task, or null and the `reason`."
-        },
-        **declared_problems(400, 403, 404, 408, 409, 413, 415, 421, 422, 500, 503),
-    },
-)
+@topic.operation("POST", "/github", "Take an event of GitHub, which may open a task", "")
 async def take_github_event(request: Request) -> Response:
     """Open a task if one of the user's rules fits the event. A repeat of a delivery gets the first answer."""
     project: ServedProject = request.app.state.project

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 
 from cockpit.api.problem_documents import problem
 from cockpit.api.web.browser_logins import COOKIE, BrowserLogins
-from cockpit.api.web.running_screens import Screens
+from cockpit.api.web.screens import Screens
 
 _FOLDER = Path(__file__).resolve().parents[2] / "data" / "web"
 _FILES = {

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import os
-import socket
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import uvicorn
-
-from cockpit.access.listen_address import CannotListen
-from cockpit.access.user_presence import shield_process
-from cockpit.api.guarded_server import (
+from cockpit.access.http.guarded_server import (
     GuardedServer,
     Listening,
     guarded_config,
     load_certificate,
     open_listener,
 )
+from cockpit.access.listen_address import CannotListen
+from cockpit.access.user_presence import shield_process
 from cockpit.api.middleware import Gate
 from cockpit.api.web.browser_logins import BrowserLogins
-from cockpit.api.web.running_screens import Screens
-from cockpit.api.web.screen_messages import LARGEST_MESSAGE, Size
 from cockpit.api.web.screen_terminal import ScreenTerminal
+from cockpit.api.web.screens import LARGEST_MESSAGE, Screens, Size
 from cockpit.api.web.web_application import web_application
 from cockpit.core.terminal.far_terminal import VARIABLE
 
@@ -64,22 +59,8 @@ async def serve_screens(
         gate = Gate(app, address, sockets=True)
         config = guarded_config(gate, log_level="error", largest_message=LARGEST_MESSAGE)
         tell_link()
-        await _WebServer(config, context, screens).serve(sockets=[listener])
-
-
-class _WebServer(GuardedServer):
-    """The guarded server, whose screens end before it."""
-
-    def __init__(
-        self, config: uvicorn.Config, context: ssl.SSLContext | None, screens: Screens
-    ) -> None:
-        super().__init__(config, context)
-        self._screens = screens
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the screens, then the server."""
-        await self._screens.close()
-        await super().shutdown(sockets)
+        server = GuardedServer(config, context, before_end=screens.close)
+        await server.serve(sockets=[listener])
 
 
 def screen_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import msgspec
 
-from cockpit.app.all_projects.request_notices import Request
+from cockpit.access.notices import Notice, proposal_notice
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.proposal_queue import Queue, preview
 from cockpit.app.projection.proposal_queue import proposal as draw_proposal
@@ -127,10 +127,11 @@ class OneQueue:
         )
 
 
-def describe_request(waiting: Waiting) -> Request:
+def describe_request(waiting: Waiting) -> Notice:
     """Return what a notification says of a proposal."""
     stored, body = waiting.proposal, waiting.proposal.body
-    return Request(
+    return proposal_notice(
+        waiting.key,
         project=waiting.state.project.name,
         branch=_branch(waiting, str(body.get("branch", ""))),
         proposal_id=stored.proposal_id,

@@ -34,7 +34,7 @@ def open_all_projects(host: Host) -> None:
         from cockpit.app.all_projects.one_queue import describe_request
 
         if host.notifier is not None and waiting.state.project.key != own:
-            host.notifier.notify(waiting.key, describe_request(waiting))
+            host.notifier.notify(describe_request(waiting))
 
     screen = AllProjectsScreen(
         lambda jump: _go(host, jump),
@@ -76,12 +76,13 @@ def notify_pending(host: Host, proposal_ids: Iterable[str]) -> None:
     """Announce proposals of the project of ``host`` outside the terminal, where its user wants that."""
     if host.notifier is None:
         return
-    from cockpit.app.all_projects.request_notices import Request
+    from cockpit.access.notices import proposal_notice
 
     place, pending = host.engine.place, host.state.queue.pending
     for waiting in (pending[each] for each in proposal_ids if each in pending):
         body, session = waiting.body, host.state.sessions.get(waiting.session_id)
-        request = Request(
+        notice = proposal_notice(
+            f"{place.state.name}/{waiting.proposal_id}",
             project=place.home.name,
             branch=body.branch or (session.branch if session is not None else ""),
             proposal_id=waiting.proposal_id,
@@ -91,4 +92,4 @@ def notify_pending(host: Host, proposal_ids: Iterable[str]) -> None:
             agent=body.agent,
             session_id=waiting.session_id,
         )
-        host.notifier.notify(f"{place.state.name}/{waiting.proposal_id}", request)
+        host.notifier.notify(notice)

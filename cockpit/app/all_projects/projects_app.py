@@ -10,10 +10,10 @@ from typing import Any
 from textual.screen import Screen
 
 import themes
+from cockpit.access.notices import Notifier
 from cockpit.app.all_projects.jump import Jump
 from cockpit.app.all_projects.one_queue import Waiting, describe_request
 from cockpit.app.all_projects.projects_screen import AllProjectsScreen
-from cockpit.app.all_projects.request_notices import Notifier
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.app.terminal.terminal_app import TerminalApp, choose_theme, run_at_terminal
 from cockpit.core.clock import Clock
@@ -62,7 +62,7 @@ class AllProjectsApp(TerminalApp[int]):
 
     def _notify(self, waiting: Waiting) -> None:
         if self._notifier is not None:
-            self._notifier.notify(waiting.key, describe_request(waiting))
+            self._notifier.notify(describe_request(waiting))
 
 
 async def run_all_projects(

@@ -465,7 +465,6 @@ class AllProjectsScreen(DecidingScreen):
         new = pending - self._seen if self._seen is not None else set()
         note = ""
         if new:
-            self.terminal.bell()
             for key in sorted(new):
                 waiting = self._queue.waiting[key]
                 note = f"{waiting.state.project.name}: {waiting.proposal.title} waits for you"

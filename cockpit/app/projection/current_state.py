@@ -73,11 +73,7 @@ def read_state(connection: sqlite3.Connection, session_id: str) -> State:
 
 def _is_in_force(connection: sqlite3.Connection, rule_id: str) -> bool:
     rule = trust_rules.find(connection, rule_id)
-    return (
-        rule is not None
-        and rule.status == "active"
-        and trust_rules.is_as_accepted(connection, rule)
-    )
+    return rule is not None and rule.status == "active"
 
 
 def _list_sessions(state: State, listed: Iterable[Listed]) -> None:

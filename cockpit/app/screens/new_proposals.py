@@ -14,11 +14,7 @@ class AnnouncingHost(Host, Protocol):
     """The application as it announces proposals."""
 
     def announce(self, title: str, note: str = "") -> None:
-        """Set the terminal's title; show a note of the terminal's to a user at another window."""
-        ...
-
-    def bell(self) -> None:
-        """Ring the bell of the terminal."""
+        """Set the terminal's title; ring for a note, and show it to a user at another window."""
         ...
 
 
@@ -41,7 +37,6 @@ class NewProposals:
         waiting = f" · {len(pending)} waiting" if pending else ""
         front, note = screen.queue.front, ""
         if new and rings:
-            host.bell()
             title = next((row.title for row in screen.queue.waiting if row.proposal_id in new), "")
             if front is not None and front.proposal_id in new:
                 title = front.title

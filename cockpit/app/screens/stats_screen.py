@@ -21,7 +21,6 @@ from cockpit.chains.report.measure_rows import (
     measure_rows,
 )
 from cockpit.chains.report.measures import OPEN, measure_chains, newest_row
-from cockpit.chains.report.prompt_savings import measure_prompts, newest_packet, saving_rows
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from widgets.text.style_names import DIM, Part
@@ -116,7 +115,7 @@ class StatsScreen(BacklogScreen):
         try:
             while self.is_attached and self._requested != self._drawn:
                 requested = self._requested
-                row = await store.read(_find_newest)
+                row = await store.read(newest_row)
                 if (*requested[:2], row) != measured:
                     measured = (*requested[:2], row)
                     await self._list.show(await store.read(self._measure))
@@ -138,13 +137,8 @@ class StatsScreen(BacklogScreen):
         return [_view(row) for row in _read_rows(connection, since, OPEN)]
 
 
-def _find_newest(connection: sqlite3.Connection) -> int:
-    return max(newest_row(connection), newest_packet(connection))
-
-
-def _read_rows(connection: sqlite3.Connection, since: str, before: str) -> list[MeasureRow]:
-    measures = measure_chains(connection, since, before)
-    return [*measure_rows(measures), *saving_rows(measure_prompts(connection, since, before))]
+def _read_rows(connection: sqlite3.Connection, since: str, before: str) -> tuple[MeasureRow, ...]:
+    return measure_rows(measure_chains(connection, since, before))
 
 
 def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureView:

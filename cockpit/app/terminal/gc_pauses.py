@@ -4,7 +4,7 @@ A collection looks through all objects that outlived earlier ones: 100 ms with t
 session of 10,000 messages, during which no key is read. Here survivors are looked at once, and then only
 while the program rests.
 
-Specified in ``docs/explanation/performance.md``, no long steps.
+See ``bench/README.md``, the screen.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from textual.app import App, SuspendNotSupported
 from textual.binding import Binding
 
 import themes
-from cockpit.app.terminal.announce import has_title, note_sequence, title_sequence
+from cockpit.access.notices import terminal_note
+from cockpit.app.terminal.announce import has_title, title_sequence
 from cockpit.app.terminal.gc_pauses import REST_S, ShortCollections
 from cockpit.app.terminal.terminal_watch import INTERRUPTED, TerminalWatch, watch_terminal
 from cockpit.core.errors import CockpitError
@@ -117,7 +118,9 @@ class TerminalApp(App[Answer], inherit_bindings=False):
         self.call_later(self.simulate_key, key)
 
     def announce(self, title: str, note: str = "") -> None:
-        """Set the terminal's title; show a note of the terminal's while the user looks at another window."""
+        """Set the terminal's title; for a note ring, and show it while the user looks at another window."""
+        if note:
+            self.bell()
         driver = self._driver
         if driver is None or driver.is_headless or not has_title(os.environ):
             return
@@ -125,7 +128,7 @@ class TerminalApp(App[Answer], inherit_bindings=False):
             self._title_shown = title
             driver.write(title_sequence(title))
         if note and not self.app_focus:
-            driver.write(note_sequence(note, os.environ))
+            driver.write(terminal_note(note, os.environ))
 
     def action_suspend_job(self) -> None:
         """Stop the program until the shell brings it back (Ctrl+Z)."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cockpit.core.errors import CockpitError
@@ -96,27 +95,16 @@ def _estimate(
 ) -> list[list[str]]:
     """Return the fields that say what the plan takes, together and task by task."""
     from cockpit.decide.planner.estimate_total import add_up
-    from cockpit.loop.planner.estimate_tasks import TaskText, estimate_backlog_task
-    from cockpit.loop.planner.stored_estimate import describe_expected, describe_total
+    from cockpit.loop.planner.estimate_session import estimate_kind
     from cockpit.loop.views.estimate_text import expected_text, total_basis_text
 
-    root = Path(session.root)
     estimates = [
-        estimate_backlog_task(
-            connection,
-            TaskText(
-                task.task_type,
-                f"{task.title}\n{task.description}\n{task.acceptance_criteria}",
-                task.files,
-            ),
-            root,
-            session.model,
-            usd_a_token,
-        )
+        estimate_kind(connection, "task", task.task_type, session.model, usd_a_token)
         for task in plan.tasks
     ]
     total = add_up(estimates)
-    fields = [["estimate", f"{expected_text(describe_total(total))}; {total_basis_text(total)}"]]
+    basis = total_basis_text(total, len(estimates))
+    fields = [["estimate", f"{expected_text(total)}; {basis}"]]
     for task, estimate in list(zip(plan.tasks, estimates, strict=True))[:MOST_SHOWN]:
-        fields.append([f"#{task.number}", expected_text(describe_expected(estimate))])
+        fields.append([f"#{task.number}", expected_text(estimate)])
     return fields

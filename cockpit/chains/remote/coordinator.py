@@ -23,7 +23,6 @@ import msgspec
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
 from cockpit.chains.remote.cancel_surely import end_coroutines
-from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.jetstream_queue import (
     MessageQueue,
     QueueUnreachable,
@@ -51,7 +50,7 @@ from cockpit.chains.remote.remote_session import close_session, open_session
 from cockpit.chains.remote.run_message import describe_run
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.remote.send_decisions import DecisionSender
-from cockpit.chains.remote.shared_branches import SharedBranches
+from cockpit.chains.remote.shared_branches import remove_merged, remove_shared
 from cockpit.chains.remote.shared_repository import ask_shared
 from cockpit.core.errors import (
     AlreadyDecided,
@@ -117,7 +116,7 @@ async def open_coordinator(
         )
         try:
             yield coordinator
-            await coordinator.remove_branches()
+            await remove_shared(context, scale.git, chain.chain_id)
         finally:
             await end_coroutines(working)
 
@@ -140,8 +139,6 @@ class Coordinator:
         self._chain = chain
         self._queue = queue
         self._say = say
-        self._branches = SharedBranches(context, scale.git, chain.chain_id)
-        self._fetcher = BranchFetcher(context, scale.git)
         self._pushed = ""
         self._pushing = asyncio.Lock()
         self._waiting: dict[tuple[str, int], asyncio.Event] = {}
@@ -297,8 +294,9 @@ class Coordinator:
         words = str(remote.result.get("summary", ""))
         if status == "ready":
             try:
-                outcome = await take_over(context, self._fetcher, remote)
-                await self._branches.note_over(remote, is_merged=outcome.status == "done")
+                outcome = await take_over(context, self._scale.git, remote)
+                if outcome.status == "done":
+                    await remove_merged(context, remote)
                 return outcome
             except ResultRefused as error:
                 status, words = "failed", str(error)
@@ -313,10 +311,6 @@ class Coordinator:
 
     def _load(self, remote: RemoteRun) -> RemoteRun:
         return self._store.read_now(lambda c: remote_runs.load(c, remote.task_id, remote.run))
-
-    async def remove_branches(self) -> None:
-        """Remove what of the chain is over from the shared repository."""
-        await self._branches.remove_rest()
 
     # What workers send
 

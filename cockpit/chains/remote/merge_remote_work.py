@@ -6,10 +6,11 @@ Doing it twice is doing it once: a crash in between is repeated from the stored 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.message_types import RunResult, work_branch
+from cockpit.chains.remote.shared_repository import ask_shared
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import convert
 from cockpit.store.backlog import wip
@@ -19,11 +20,7 @@ from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.chains.task_runs import Step
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.finish_task import SetAside, raise_if_set_aside
-from cockpit.tasks.git import (
-    commit_of,
-    is_ancestor,
-    worktrees_folder,
-)
+from cockpit.tasks.git import commit_of, is_ancestor, worktree_lock, worktrees_folder
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.steps import next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
@@ -40,8 +37,8 @@ class ResultRefused(CockpitError):
     code = "result"
 
 
-async def take_over(context: TaskContext, fetcher: BranchFetcher, remote: RemoteRun) -> TaskOutcome:
-    """Fetch the worker's branch, store its steps, and merge; the outcome is the task's.
+async def take_over(context: TaskContext, repository: str, remote: RemoteRun) -> TaskOutcome:
+    """Fetch the worker's branch from the shared repository, store its steps, and merge.
 
     Raises :class:`ResultRefused` for a branch or
     steps that are not as the result says, ``WorktreeError``, and the store's errors.
@@ -59,7 +56,7 @@ async def take_over(context: TaskContext, fetcher: BranchFetcher, remote: Remote
     if (after := _step_after(context, remote, result)) != "merge":
         raise ResultRefused(f"{remote.worker} sent steps of {task_id} after which {after} comes.")
     branch = await local_branch(context, remote)
-    await _fetch(context, fetcher, remote, result, branch)
+    await _fetch(context, repository, remote, result, branch)
 
     def store(tx: Tx) -> None:
         worktrees.register(
@@ -109,7 +106,7 @@ async def local_branch(context: TaskContext, remote: RemoteRun) -> str:
 
 async def _fetch(
     context: TaskContext,
-    fetcher: BranchFetcher,
+    repository: str,
     remote: RemoteRun,
     result: RunResult,
     branch: str,
@@ -120,7 +117,13 @@ async def _fetch(
     home = context.place.home
     name = work_branch(remote.task_id, remote.run, remote.fence)
     if await commit_of(home, f"refs/heads/{branch}") != result.commit:  # else: before a crash
-        await fetcher.fetch(name, branch)
+        words = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", repository)
+        await ask_shared(
+            context.store.clock,
+            home,
+            *(*words, f"+refs/heads/{name}:refs/heads/{branch}"),
+            within=partial(worktree_lock, context.place),
+        )
     if await commit_of(home, f"refs/heads/{branch}") != result.commit:
         raise ResultRefused(
             f"The branch of {remote.worker} for {remote.task_id} is not at the commit that it names."

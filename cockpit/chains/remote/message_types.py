@@ -60,8 +60,6 @@ class RunMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The task, what it depends on, their stories and epics, as lines of an export."""
     handoffs: tuple[Mapping[str, Any], ...]
     """The handoffs of the tasks that it depends on."""
-    files: Mapping[str, str] = {}
-    """The task types and roles that the coordinator's user trusts: content by path below ``.cockpit``."""
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

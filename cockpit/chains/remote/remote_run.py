@@ -12,13 +12,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from cockpit.chains.remote.cancel_surely import end_coroutines
-from cockpit.chains.remote.carried_files import write_carried
 from cockpit.chains.remote.jetstream_queue import MessageQueue
 from cockpit.chains.remote.message_types import (
     BackMessage,
@@ -35,6 +33,7 @@ from cockpit.chains.remote.message_types import (
 )
 from cockpit.chains.remote.run_message import import_run, read_work
 from cockpit.chains.remote.shared_repository import ask_shared, is_unreachable
+from cockpit.core.clock import Clock
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.decisions.approval_policy import is_narrower
@@ -62,19 +61,22 @@ _BASES = "refs/cockpit/base"
 Send = Callable[[BackMessage, str], Awaitable[None]]
 
 
-class RunSetup(Protocol):
-    """What of a worker's setup a run needs."""
+class WorkerSetup(Struct, frozen=True):
+    """What a worker is started with."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def policy(self) -> str: ...
-
-    @property
-    def load_settings(
-        self,
-    ) -> Callable[[Path, RunMessage], tuple[RuntimeSettings, WorkSettings]]: ...
+    name: str
+    """Its name in journals, for example ``machine-1``."""
+    repository: str
+    """The repository that all machines can reach, as this machine names it."""
+    folder: Path
+    """Where it keeps its copy of the repository, and the runs that it does."""
+    slots: int
+    """Runs that it does at the same time."""
+    policy: str
+    """The widest approval policy that it takes from a chain."""
+    load_settings: Callable[[Path, RunMessage], tuple[RuntimeSettings, WorkSettings]]
+    """Loads this machine's settings for a run in a clone."""
+    clock: Clock
 
 
 class RunPlace(Struct, frozen=True):
@@ -101,7 +103,7 @@ async def do_run(
     run: RunMessage,
     fence: int,
     place: RunPlace,
-    setup: RunSetup,
+    setup: WorkerSetup,
     queue: MessageQueue,
     send: Send,
     stop: asyncio.Event,
@@ -120,7 +122,6 @@ async def do_run(
         raise
     paths = ProjectPaths(root=place.clone, home=place.clone, git=True)
     paths.prepare()
-    await asyncio.to_thread(write_carried, paths, run.files)
     settings, own_work = setup.load_settings(place.clone, run)
     approve = setup.policy if is_narrower(setup.policy, run.approve) else run.approve
     try:

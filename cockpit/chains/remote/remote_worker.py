@@ -14,8 +14,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from cockpit.chains.remote.cancel_surely import end_coroutines
 from cockpit.chains.remote.jetstream_queue import (
     MessageQueue,
@@ -23,7 +21,6 @@ from cockpit.chains.remote.jetstream_queue import (
     fetch,
     read_run,
 )
-from cockpit.chains.remote.machine_quota import MachineQuota
 from cockpit.chains.remote.message_types import (
     BackMessage,
     Claim,
@@ -34,12 +31,9 @@ from cockpit.chains.remote.message_types import (
     decode,
     encode,
 )
-from cockpit.chains.remote.remote_run import RunNotBegun, RunPlace, do_run
-from cockpit.core.clock import Clock
+from cockpit.chains.remote.remote_run import RunNotBegun, RunPlace, WorkerSetup, do_run
 from cockpit.core.errors import find_machine_fault
-from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.tasks.git import shared_git
-from cockpit.tasks.task_context import WorkSettings
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -47,26 +41,6 @@ if TYPE_CHECKING:
 _TRY_AGAIN_S = 1.0
 _FETCH_S = 1.0
 _LONGEST_WAIT_S = 30.0
-
-
-class WorkerSetup(Struct, frozen=True):
-    """What a worker is started with."""
-
-    name: str
-    """Its name in journals, for example ``machine-1``."""
-    repository: str
-    """The repository that all machines can reach, as this machine names it."""
-    folder: Path
-    """Where it keeps its copy of the repository, and the runs that it does."""
-    slots: int
-    """Runs that it does at the same time."""
-    policy: str
-    """The widest approval policy that it takes from a chain."""
-    load_settings: Callable[[Path, RunMessage], tuple[RuntimeSettings, WorkSettings]]
-    """Loads this machine's settings for a run in a clone."""
-    clock: Clock
-    quota: MachineQuota
-    """What this machine may use in an hour."""
 
 
 class RemoteWorker:
@@ -96,60 +70,42 @@ class RemoteWorker:
     async def _work_on_slot(self) -> None:
         """Do one run after the other."""
         source = await self._queue.take_runs()
-        quota, is_said = self._setup.quota, False
         while not self.stop.is_set():
-            if wait_s := await asyncio.to_thread(quota.take):
-                if not is_said:
-                    self._say(f"This machine's quota of the hour is used; waiting {wait_s:,.0f} s.")
-                is_said = True
-                await self._pause(min(wait_s, _LONGEST_WAIT_S))
-                continue
-            messages = await fetch(source, 1, _FETCH_S)
-            if not messages:
-                await asyncio.to_thread(quota.give_back)
-                continue
-            is_said = False
-            for message in messages:
-                if not await self._handle(message):
-                    await asyncio.to_thread(quota.give_back)
+            for message in await fetch(source, 1, _FETCH_S):
+                await self._handle(message)
 
     async def _pause(self, seconds: float) -> None:
         """Wait so long, or until the worker is to stop."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stop.wait(), seconds)
 
-    async def _handle(self, message: Msg) -> bool:
-        """Claim a run, do it, and send its result; the run leaves the queue after that.
-
-        Returns whether a run was done.
-        """
+    async def _handle(self, message: Msg) -> None:
+        """Claim a run, do it, and send its result; the run leaves the queue after that."""
         try:
             run = read_run(message.data)
         except MessageInvalid as error:
             self._say(f"A run was thrown away: {error}")
             await self._queue.settle(message, "done")
-            return False
+            return
         fence = await self._claim(run, message)
         if fence is None:
             await self._queue.settle(message, "again")  # no coordinator is there
-            return False
+            return
         if fence == 0:
             await self._queue.settle(message, "done")  # it is over
-            return False
+            return
         self._say(f"{run.task_id} starts (run {run.run}, number {fence}).")
         try:
             async with self._kept_alive(message):
                 result = await self._do(run, fence)
-                await asyncio.to_thread(self._setup.quota.add, result.tokens, result.cost_usd)
                 await self._send(result, "result")
         except RunNotBegun as error:
             self._say(f"{run.task_id} goes back into the queue. {error}")
             await self._queue.settle(message, "again")
             await self._pause(_LONGEST_WAIT_S)  # others may reach the repository
-            return False
+            return
         await self._queue.settle(message, "done")
         self._say(f"{run.task_id}: {result.status}. {result.summary[:200]}")
-        return True
 
     async def _claim(self, run: RunMessage, message: Msg) -> int | None:
         counts = message.metadata

@@ -12,7 +12,6 @@ import msgspec
 
 from cockpit.backlog.import_export import import_backlog
 from cockpit.backlog.work_settings import WorkSettings
-from cockpit.chains.remote.carried_files import read_carried
 from cockpit.chains.remote.message_types import MessageInvalid, RunMessage
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import convert
@@ -109,7 +108,6 @@ def describe_run(
             }
             for handoff in handoffs.select_before(connection, task_id)
         ),
-        files=read_carried(context.place.home),
     )
 
 

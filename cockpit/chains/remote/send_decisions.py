@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
-from cockpit.chains.remote.jetstream_queue import QueueUnreachable, Subjects
+from cockpit.chains.remote.jetstream_queue import MessageQueue, QueueUnreachable
 from cockpit.chains.remote.message_types import (
     DecisionAnswer,
     DecisionMessage,
@@ -35,20 +34,10 @@ LOOK_S = 0.25
 _Key = tuple[str, int, int, str]
 
 
-class RequestQueue(Protocol):
-    """What of a queue sending decisions needs."""
-
-    @property
-    def subjects(self) -> Subjects: ...
-
-    async def request(self, subject: str, data: bytes) -> bytes:
-        """Ask a worker. Raises :class:`QueueUnreachable` where none answers."""
-
-
 class DecisionSender:
     """Sends each decision once to the worker that waits for it, bound to what the worker showed."""
 
-    def __init__(self, store: Store, queue: RequestQueue, say: Callable[[str], None]) -> None:
+    def __init__(self, store: Store, queue: MessageQueue, say: Callable[[str], None]) -> None:
         self._store = store
         self._queue = queue
         self._say = say

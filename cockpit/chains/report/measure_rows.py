@@ -224,11 +224,6 @@ class MeasureComparison(Struct, frozen=True):
     better: bool | None
 
 
-def compare_measures(before: Measures, after: Measures) -> tuple[MeasureComparison, ...]:
-    """Return the measures of two periods side by side."""
-    return compare_rows(measure_rows(before), measure_rows(after))
-
-
 def compare_rows(
     before: Sequence[MeasureRow], after: Sequence[MeasureRow]
 ) -> tuple[MeasureComparison, ...]:

@@ -203,7 +203,7 @@ def _propose(
 
 def _check(text: str, as_json: bool) -> None:
     from cockpit.backlog.planning.parse_plan import read_plan
-    from cockpit.backlog.planning.plan_markdown import plan_markdown
+    from cockpit.backlog.planning.propose_plan import plan_markdown
     from cockpit.backlog.task_type_names import read_names
 
     parsed = read_plan(text, read_names(find_project().home))

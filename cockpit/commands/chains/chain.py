@@ -259,7 +259,7 @@ async def _watch(chain_id: str | None) -> None:
         if chosen.status not in chains.OPEN:
             return
         after = store.read_now(lambda connection: _seq_before_start(connection, chosen))
-        await ChainPrinter(store, place, settings, chosen.chain_id, after).follow_to_end()
+        await ChainPrinter(store, settings, chosen.chain_id, after).follow_to_end()
 
 
 def _seq_before_start(connection: sqlite3.Connection, chosen: Chain) -> int:

@@ -13,12 +13,14 @@ from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
+from cockpit.tasks.outage import LIMIT
 
 
 def chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
     """Return the chain as lines of text, with one line for each worker."""
     usage, progress = chain_usage(connection, chain), chains.count_progress(connection, chain)
-    reason = f" ({chain.reason})" if chain.reason else ""
+    is_limited = chain.reason.startswith(f"{LIMIT}: ")
+    reason = f" ({chain.reason})" if chain.reason and not is_limited else ""
     unwatched = chain.status in chains.OPEN and not chains.is_watched(chain)
     status = describe_status(chain.status, chain.reason).removeprefix("is ")
     lines = [

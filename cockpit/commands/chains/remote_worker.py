@@ -18,7 +18,6 @@ from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.project_paths import ProjectPaths
 
 if TYPE_CHECKING:
-    from cockpit.chains.remote.machine_quota import HourlyLimits
     from cockpit.chains.remote.message_types import RunMessage
     from cockpit.chains.remote.scale_settings import ScaleSettings
     from cockpit.loop.runtime_settings import RuntimeSettings
@@ -53,22 +52,6 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     help="Do this many tasks at the same time.",
-)
-@click.option(
-    "--tasks-per-hour",
-    type=click.IntRange(1),
-    help="Take at most this many tasks in any hour on this machine. Default: unlimited.",
-)
-@click.option(
-    "--tokens-per-hour",
-    type=click.IntRange(1),
-    help="Take no task after this many tokens in an hour on this machine. Default: unlimited.",
-)
-@click.option(
-    "--cost-per-hour",
-    type=click.FloatRange(0, min_open=True),
-    metavar="USD",
-    help="Take no task after this many US dollars in an hour on this machine. Default: unlimited.",
 )
 @click.option(
     "--name", metavar="NAME", help="Use this name in journals. Default: host and process."
@@ -107,9 +90,6 @@ def worker(
     queue: str,
     repository: str,
     slots: int,
-    tasks_per_hour: int | None,
-    tokens_per_hour: int | None,
-    cost_per_hour: float | None,
     name: str | None,
     folder: Path | None,
     credentials: str | None,
@@ -126,7 +106,6 @@ def worker(
     Exit codes: 0 after Ctrl+C, 1 where the server or the repository is not reached, 2 for wrong options.
     """
     from cockpit.chains.remote.jetstream_queue import check_queue_name
-    from cockpit.chains.remote.machine_quota import HourlyLimits
     from cockpit.chains.remote.message_types import check_worker_name
     from cockpit.chains.remote.scale_settings import ScaleSettings
     from cockpit.core.state_folder import state_root
@@ -144,8 +123,7 @@ def worker(
     )
     place = folder or Path(state_root(), "workers", queue, named)
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    limits = HourlyLimits(tasks_per_hour, tokens_per_hour, cost_per_hour)
-    ctx.exit(asyncio.run(_work(scale, place.resolve(), named, slots, limits, approve, model)))
+    ctx.exit(asyncio.run(_work(scale, place.resolve(), named, slots, approve, model)))
 
 
 async def _work(
@@ -153,15 +131,13 @@ async def _work(
     folder: Path,
     name: str,
     slots: int,
-    limits: HourlyLimits,
     approve: str,
     model: str | None,
 ) -> Exit:
     from cockpit.chains.remote.jetstream_queue import open_queue
-    from cockpit.chains.remote.machine_quota import MachineQuota
-    from cockpit.chains.remote.remote_worker import RemoteWorker, WorkerSetup
+    from cockpit.chains.remote.remote_run import WorkerSetup
+    from cockpit.chains.remote.remote_worker import RemoteWorker
     from cockpit.core.clock import SystemClock
-    from cockpit.core.state_folder import state_root
 
     def load(clone: Path, run: RunMessage) -> tuple[RuntimeSettings, WorkSettings]:
         """Load this machine's settings; the repository's own are those of its coordinator's user to trust."""
@@ -180,7 +156,6 @@ async def _work(
             policy=approve,
             load_settings=load,
             clock=SystemClock(),
-            quota=MachineQuota(Path(state_root(), "workers", "quota.jsonl"), SystemClock(), limits),
         )
         remote = RemoteWorker(queue, setup, say)
         await remote.check()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import sqlite3
 
     from cockpit.chains.report.measures import Measures
-    from cockpit.chains.report.prompt_savings import PromptSavings
 
 _SPAN = re.compile(r"(\d{1,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -44,9 +43,7 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 @click.option("--after", metavar="WHEN", help="Compare the time before with the time after this.")
 @AS_JSON
 def stats(since: str | None, before: str | None, after: str | None, as_json: bool) -> None:
-    """Measure the workers of chains: context, batches, reviews, restarts, and the tokens saved.
-
-    Tokens saved by compiling and by handover are two separate estimates.
+    """Measure the workers of chains: context, batches, reviews and restarts.
 
     `--since 7d` measures a week. `--before DATE --after DATE` compares two spans: up to the first date,
     and from the second date on. --after alone compares the time before it with the time after it. Dates
@@ -65,58 +62,43 @@ def stats(since: str | None, before: str | None, after: str | None, as_json: boo
         return
     from cockpit.chains.report.measures import OPEN
 
-    measures, savings = _measured(first, until or OPEN)
+    measures = _measured(first, until or OPEN)
     if as_json:
-        show_json({**measures.body(), **savings.body()})
+        show_json(measures.body())
         return
-    _show(measures, savings)
+    _show(measures)
 
 
-def _measured(since: str, before: str) -> tuple[Measures, PromptSavings]:
+def _measured(since: str, before: str) -> Measures:
     from cockpit.chains.report.measures import Measures, measure_chains
-    from cockpit.chains.report.prompt_savings import PromptSavings, measure_prompts
 
-    def read(connection: sqlite3.Connection) -> tuple[Measures, PromptSavings]:
-        savings = measure_prompts(connection, since, before)
-        return measure_chains(connection, since, before), savings
+    def read(connection: sqlite3.Connection) -> Measures:
+        return measure_chains(connection, since, before)
 
-    return read_store(read, empty=(Measures(since, before), PromptSavings()))
+    return read_store(read, empty=Measures(since, before))
 
 
-def _show(measures: Measures, savings: PromptSavings) -> None:
+def _show(measures: Measures) -> None:
     from cockpit.chains.report.measure_rows import measure_rows
-    from cockpit.chains.report.prompt_savings import saving_rows
 
-    rows = [
-        (row.name, row.shown, row.aim or "", row.detail)
-        for row in (*measure_rows(measures), *saving_rows(savings))
-    ]
+    rows = [(row.name, row.shown, row.aim or "", row.detail) for row in measure_rows(measures)]
     show(format_table(("MEASURE", "NOW", "AIM", ""), rows))
     if not measures.workers:
         say("No worker has ended in that time. `cockpit work --all` starts a chain.")
 
 
 def _compare(since: str, before: str, after: str, as_json: bool) -> None:
-    from cockpit.chains.report.measure_rows import compare_measures, compare_rows
+    from cockpit.chains.report.measure_rows import compare_rows, measure_rows
     from cockpit.chains.report.measures import OPEN
-    from cockpit.chains.report.prompt_savings import saving_rows
 
-    (old, old_savings), (new, new_savings) = _measured(since, before), _measured(after, OPEN)
+    old, new = _measured(since, before), _measured(after, OPEN)
     if as_json:
-        show_json(
-            {
-                "before": {**old.body(), **old_savings.body()},
-                "after": {**new.body(), **new_savings.body()},
-            }
-        )
+        show_json({"before": old.body(), "after": new.body()})
         return
     signs = {True: "better", False: "worse", None: ""}
     rows = [
         (each.name, each.before, each.after, each.change, signs[each.better])
-        for each in (
-            *compare_measures(old, new),
-            *compare_rows(saving_rows(old_savings), saving_rows(new_savings)),
-        )
+        for each in compare_rows(measure_rows(old), measure_rows(new))
     ]
     heads = ("MEASURE", f"BEFORE {before[:10]}", f"FROM {after[:10]}", "CHANGE", "")
     show(format_table(heads, rows))

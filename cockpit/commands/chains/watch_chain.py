@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _CODES = {
     "completed": Exit.DONE,
-    "limited": Exit.DONE,
+    "limited": Exit.WAITING,
     "failed": Exit.FAILED,
     "stopped": Exit.INTERRUPTED,
 }
@@ -210,7 +210,7 @@ async def _supervise_and_print(
     from cockpit.tasks.outage import is_passing
 
     chain_id = chain.chain_id
-    printer = ChainPrinter(store, place, settings, chain_id, after, quiet=as_json)
+    printer = ChainPrinter(store, settings, chain_id, after, quiet=as_json)
     report = partial(write_report_if_set, store, place, settings.headless.report)
     supervision = Supervision(store, place, os.environ, before_end=report)
     supervising = asyncio.ensure_future(supervise(supervision, chain_id))
@@ -241,7 +241,12 @@ async def _supervise_and_print(
     status = describe_status(ended.status, ended.reason)
     await printer.notify(f"{chain_id} {status}", ended.reason or ended.scope)
     _print_end(store, ended, as_json)
-    return Exit.WAITING if is_passing(ended.reason) else _CODES[ended.status]
+    if is_passing(ended.reason):
+        return Exit.WAITING
+    if ended.status == "completed" and ended.reason:  # it left tasks
+        left = store.read_now(lambda connection: chains.count_progress(connection, ended))
+        return Exit.FAILED if left.blocked else Exit.WAITING
+    return _CODES[ended.status]
 
 
 def _print_end(store: Store, ended: Chain, as_json: bool) -> None:
@@ -282,7 +287,6 @@ class ChainPrinter:
     def __init__(
         self,
         store: Store,
-        place: ProjectPaths,
         settings: Settings,
         chain_id: str,
         after: int,
@@ -292,7 +296,6 @@ class ChainPrinter:
         from cockpit.chains.progress_lines import ProgressLines, running_roles
 
         self._store = store
-        self._place = place
         self._settings = settings
         self._chain_id = chain_id
         self._seq = after
@@ -319,16 +322,14 @@ class ChainPrinter:
                 return
 
     async def notify(self, title: str, text: str, *, urgent: bool = False) -> None:
-        """Notify the user in the configured way."""
-        from cockpit.chains.notify import Notice, notify
+        """Notify the user, unless their settings say otherwise."""
+        if self._settings.headless.notify == "none":
+            return
+        from cockpit.access.notices import Notice, Notifier, NotifySettings, has_desktop
 
-        await notify(
-            Notice(title, text, urgent=urgent),
-            self._settings.headless.notify,
-            terminal=ring_terminal if is_terminal(sys.stderr) else None,
-            environment=os.environ,
-            cwd=self._place.root,
-        )
+        ring = ring_terminal if is_terminal(sys.stderr) else None
+        notifier = Notifier(NotifySettings(desktop=has_desktop(os.environ)), ring=ring)
+        await notifier.send(Notice(text, title, urgent=urgent))
 
     async def _unread(self) -> AsyncIterator[Sequence[journal.Row]]:
         while rows := await self._store.read(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import APPROVE, MODEL, NO_SANDBOX, Dollars, Duration, examples
+from cockpit.cli_options import APPROVE, MODEL, NO_SANDBOX, Dollars, Duration, TimeOfDay, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
@@ -20,6 +21,7 @@ from cockpit.commands.open_project import (
     require_repository,
 )
 from cockpit.commands.unconfined import require_reading_sandbox
+from cockpit.core.clock import format_time
 
 if TYPE_CHECKING:
     from cockpit.chains.create_chain import ChainOptions
@@ -41,7 +43,7 @@ _INTERNAL = (
         "cockpit work --all",
         "cockpit work --epic E-1 --dry-run",
         "cockpit work --epic E-1 -n 3 --max-cost 20 --max-wall 2h",
-        "cockpit work --all --headless --approve all --max-chains 5",
+        "cockpit work --all --headless --approve all --until 07:00",
         "cockpit work --task T-42 --runner claude",
         "cockpit work --continue",
     ),
@@ -90,6 +92,17 @@ _INTERNAL = (
     metavar="NAME",
     help="Run the roles with this external agent of your configuration. Default: embedded.",
 )
+@click.option(
+    "--until",
+    type=TimeOfDay(),
+    metavar="HH:MM",
+    help="Begin nothing after this time of day. Default: no end.",
+)
+@click.option(
+    "--no-resume",
+    is_flag=True,
+    help="End at a provider's limit. Default: wait for its end, and continue.",
+)
 @MODEL
 @NO_SANDBOX
 @click.option(
@@ -111,8 +124,8 @@ def work(ctx: click.Context, /, **options: Any) -> None:
     chain. Your checkout, your branch and your uncommitted changes are not touched. Ctrl+C stops after
     the steps in progress, a second Ctrl+C at once; `cockpit work --continue` resumes either way.
 
-    Exit codes: 0 if the chain is complete or reached a limit, 1 if it failed, 3 if no sandbox confines what
-    --approve reads or all would run unasked, 130 if it was stopped.
+    Exit codes: 0 if all is done, 4 if something waits or a limit was reached, 1 if something is blocked or
+    failed, 3 if no sandbox confines what --approve reads or all would run unasked, 130 if it was stopped.
     With --task: 0 if the task is done, 3 if it is blocked or another process works on it, 1 if a model
     or program was not available, 130 if it was stopped.
     """
@@ -227,6 +240,12 @@ def _estimate(options: Mapping[str, Any]) -> Exit:
     return Exit.DONE if estimated.tasks else Exit.WRONG_USE
 
 
+def _resume_until(options: Mapping[str, Any]) -> str | None:
+    if options["no_resume"]:
+        return ""
+    return None if options["until"] is None else format_time(options["until"].astimezone(UTC))
+
+
 _REPLACEABLE: Mapping[str, str] = {
     "batch": "batch",
     "approve": "approve",
@@ -235,6 +254,7 @@ _REPLACEABLE: Mapping[str, str] = {
     "max_chains": "max_chains",
     "max_cost": "max_cost",
     "max_wall": "max_wall_s",
+    "until": "resume_until",
 }
 """By option: the field of a chain that it replaces when the chain is resumed."""
 
@@ -257,4 +277,5 @@ def _order(settings: Settings, options: Mapping[str, Any]) -> ChainOptions:
         max_chains=settings.headless.max_chains,
         max_cost=options["max_cost"],
         max_wall_s=options["max_wall"],
+        resume_until=_resume_until(options),
     )

@@ -103,7 +103,7 @@ def check_prerequisites(
 
         require_nats()
     _say_unused_files(settings, place)
-    _check_test_command(settings)
+    _check_commands(settings)
     if needs_model:
         _check_model(settings, runner)
 
@@ -113,13 +113,9 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
     which a limit of cost or tokens cannot be kept; ``chain_cost`` is the chain's, in US dollars."""
 
     from cockpit.agents.runs.agent_command_line import RunnerError
-    from cockpit.agents.runs.spending_limit import (
-        UNCOUNTED_FORMATS,
-        UNPRICED_FORMATS,
-        refuse_uncounted,
-        refuse_unpriced,
-    )
+    from cockpit.agents.runs.spending_limit import refuse_uncounted, refuse_unpriced
     from cockpit.agents.stdio.driven_runners import find_runner
+    from cockpit.agents.streams.stream_formats import open_stream
 
     try:
         runner = find_runner(settings.runtime, name)
@@ -130,18 +126,16 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
     over_acp = (
         runner is not None and runner.protocol == "acp"
     )  # it tells what it used when it is too late
-    if (
+    is_text = (
         runner is not None
-        and max_cost is not None
-        and (over_acp or runner.format in UNPRICED_FORMATS)
-    ):
-        raise WrongUse(refuse_unpriced(runner.name, max_cost))
-    if (
-        runner is not None
-        and limits.max_tokens is not None
-        and (over_acp or runner.format in UNCOUNTED_FORMATS)
-    ):
-        raise WrongUse(refuse_uncounted(runner.name, limits.max_tokens))
+        and not runner.protocol
+        and not open_stream(runner.format, runner.command).reports_usage
+    )
+    if runner is not None and (over_acp or is_text):
+        if max_cost is not None:
+            raise WrongUse(refuse_unpriced(runner.name, max_cost))
+        if limits.max_tokens is not None:
+            raise WrongUse(refuse_uncounted(runner.name, limits.max_tokens))
     if runner is not None and find_program(runner.command[0]) is None:
         what_to_do = (
             "`cockpit agents` says how to install it."
@@ -170,18 +164,20 @@ def _say_unused_files(settings: Settings, place: ProjectPaths) -> None:
         say("These files have no effect until you correct them.")
 
 
-def _check_test_command(settings: Settings) -> None:
-    """Raise ``WrongUse`` for an invalid ``[work] test_command``."""
+def _check_commands(settings: Settings) -> None:
+    """Raise ``WrongUse`` for an invalid command in ``[work]``."""
     from cockpit.act.command_line import CommandRefused, split_command
 
-    if settings.work.test_command is None:
-        return
-    try:
-        split_command(settings.work.test_command)
-    except CommandRefused as error:
-        raise WrongUse(
-            f"[work] test_command cannot run: {error} Put shell syntax into a script and name the script."
-        ) from error
+    commands = [("setup", command) for command in settings.work.setup]
+    if settings.work.test_command is not None:
+        commands.append(("test_command", settings.work.test_command))
+    for name, command in commands:
+        try:
+            split_command(command)
+        except CommandRefused as error:
+            raise WrongUse(
+                f"[work] {name} cannot run: {error} Put shell syntax into a script and name the script."
+            ) from error
 
 
 def _check_model(settings: Settings, runner: str | None) -> None:

@@ -22,11 +22,11 @@ from cockpit.commands.terminal import format_table, say, show, show_json
 
 if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
-    from cockpit.decide.planner.estimate import Estimate
     from cockpit.loop.planner.estimate_scope import EstimatedScope
     from cockpit.loop.planner.planner_service import EstimatedWords
     from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.store.backlog.queue_scope import Scope
+    from cockpit.store.journal.details.estimates import Expected
 
 _TASK = re.compile(r"T-?\d+", re.IGNORECASE)
 _SESSION = re.compile(r"s-[0-9a-z]{4,20}")
@@ -136,7 +136,6 @@ async def _estimate_tasks(
 
 
 def _show_words(estimated: EstimatedWords, as_json: bool) -> None:
-    from cockpit.loop.planner.stored_estimate import describe_expected
     from cockpit.loop.views.estimate_text import (
         basis_text,
         expected_text,
@@ -144,15 +143,14 @@ def _show_words(estimated: EstimatedWords, as_json: bool) -> None:
         work_text,
     )
 
-    expected = describe_expected(estimated.estimate)
+    expected = estimated.estimate
     if as_json:
         show_json(
             {
                 "task_type": estimated.task_type,
                 "title": estimated.title,
                 "model": estimated.model,
-                "size": estimated.size,
-                **_body(estimated.estimate),
+                **_body(expected),
             }
         )
         return
@@ -181,7 +179,6 @@ def _show_session(session_id: str, as_json: bool) -> None:
 
 def show_scope(estimated: EstimatedScope, workers: int, *, as_json: bool) -> None:
     """Print the estimates of tasks, their sum, and the time that ``workers`` need."""
-    from cockpit.loop.planner.stored_estimate import describe_expected, describe_total
     from cockpit.loop.views.estimate_text import expected_text, total_basis_text, work_text
 
     total, elapsed = estimated.total, estimated.elapsed_ms(workers)
@@ -199,9 +196,9 @@ def show_scope(estimated: EstimatedScope, workers: int, *, as_json: bool) -> Non
                     for each in estimated.tasks
                 ],
                 "total": {
-                    **_expected_body(describe_total(total)),
-                    "tasks": total.tasks,
-                    "without_history": total.without_history,
+                    **_body(total),
+                    "tasks": len(estimated.tasks),
+                    "without_history": len(estimated.tasks) - total.history,
                 },
                 "workers": workers,
                 "elapsed_ms": {"low": elapsed.low, "likely": elapsed.likely, "high": elapsed.high},
@@ -217,7 +214,7 @@ def show_scope(estimated: EstimatedScope, workers: int, *, as_json: bool) -> Non
         (
             each.task.task_id,
             each.task.task_type,
-            expected_text(describe_expected(each.estimate)),
+            expected_text(each.estimate),
             each.task.title,
         )
         for each in estimated.tasks[:MOST_SHOWN]
@@ -225,26 +222,20 @@ def show_scope(estimated: EstimatedScope, workers: int, *, as_json: bool) -> Non
     show(format_table(("TASK", "TYPE", "ESTIMATE", "TITLE"), rows))
     if (rest := len(estimated.tasks) - MOST_SHOWN) > 0:
         show(f"… and {rest:,} more tasks")
-    show(f"together: {expected_text(describe_total(total))}")
+    show(f"together: {expected_text(total)}")
     span = f"{work_text(elapsed.low)} to {work_text(elapsed.high)}"
     show(
         f"time: about {work_text(elapsed.likely)} ({span}) with {workers} at the same time, without waiting"
         " for you"
     )
-    say(_sentence(total_basis_text(total)))
+    say(_sentence(total_basis_text(total, len(estimated.tasks))))
     if estimated.blocked:
         say(f"Not counted: {estimated.blocked:,} blocked. `cockpit tasks --status blocked`")
     if estimated.left_out:
         say(f"Not counted: {estimated.left_out:,} tasks beyond the first {len(estimated.tasks):,}.")
 
 
-def _body(estimate: Estimate) -> dict[str, Any]:
-    from cockpit.loop.planner.stored_estimate import describe_expected
-
-    return _expected_body(describe_expected(estimate))
-
-
-def _expected_body(expected: Any) -> dict[str, Any]:
+def _body(expected: Expected) -> dict[str, Any]:
     from cockpit.store.journal.details.detail import detail_body
 
     return detail_body(expected)

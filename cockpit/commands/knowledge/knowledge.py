@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -38,20 +36,12 @@ def knowledge() -> None:
     "index", epilog=examples("cockpit knowledge index", "cockpit knowledge index --rebuild")
 )
 @click.option("--rebuild", is_flag=True, help="Start again with an empty index.")
-@click.option(
-    "--watch",
-    is_flag=True,
-    help="Follow changes of files until Ctrl+C or the end of input, with the least priority.",
-)
-def index_project(rebuild: bool, watch: bool) -> None:
+def index_project(rebuild: bool) -> None:
     """Index what changed since the last time.
 
     With the extra `vector` installed, chunks without a vector get theirs, about 15 a second.
     """
     with _opened() as librarian:
-        if watch:
-            asyncio.run(_watch(librarian))
-            return
         asyncio.run(_index(librarian, rebuild=rebuild))
 
 
@@ -149,19 +139,6 @@ async def _index(librarian: Librarian, *, rebuild: bool) -> None:
     if not done.is_complete:
         say("The project has more documents than are indexed; the first by path are.")
     show("\n".join(_describe_state(state)))
-
-
-async def _watch(librarian: Librarian) -> None:
-    from cockpit.loop.knowledge.watch_index import (
-        stop_at_end_of_input,
-        watch_index,
-        yield_to_others,
-    )
-
-    yield_to_others()
-    stop = asyncio.Event()
-    stop_at_end_of_input(stop, lambda: os.read(sys.stdin.fileno(), 4096))
-    await watch_index(librarian, stop, say)
 
 
 @contextmanager

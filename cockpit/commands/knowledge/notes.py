@@ -113,7 +113,7 @@ def keep_note(note: str, as_json: bool) -> None:
 
 
 @notes.command(
-    "edit", epilog=examples("cockpit notes edit n-ab12cd34 'Run `make test`, not pytest'")
+    "edit", epilog=examples("cockpit notes edit n-ab12cd34 'Run make test, not pytest'")
 )
 @click.argument("note")
 @click.argument("text")

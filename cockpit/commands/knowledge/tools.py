@@ -294,7 +294,7 @@ async def _read_approved(added: AddedTools) -> tuple[ToolDefinition, ...]:
 def _find_row(rows: Sequence[ToolRow], name: str) -> ToolRow:
     chosen = [row for row in rows if name in (row.name, row.file)]
     chosen = chosen or [
-        row for row in rows if row.declared is not None and name in row.declared.aliases
+        row for row in rows if row.approved is not None and name in row.approved.aliases
     ]
     if not chosen:
         raise NotFound(f"There is no tool {name}.")
@@ -352,10 +352,10 @@ def _describe_row(row: ToolRow) -> str:
     parts = [f"{row.name} · {_place_text(row)} · {row.state_text}"]
     if row.state == "refused":
         return f"{parts[0]}\n{row.note}"
-    if row.declared is not None:
-        runs = "cannot write" if row.declared.effects == "reads" else "can write in the project"
-        aliases = f" · aliases: {', '.join(row.declared.aliases)}" if row.declared.aliases else ""
-        parts.append(f"{row.signature}\n{row.declared.description}")
+    parts.append(f"{row.signature}\n{row.note}")
+    if row.kind == "own" and row.approved is not None:
+        runs = "cannot write" if row.approved.effects == "reads" else "can write in the project"
+        aliases = f" · aliases: {', '.join(row.approved.aliases)}" if row.approved.aliases else ""
         parts.append(f"In the sandbox it {runs}; the network is off{aliases}.")
     if row.source is not None:
         parts.append(f"digest {row.source.digest}")

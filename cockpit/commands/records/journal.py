@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from pathlib import Path
 from typing import TextIO
 
 import click
@@ -24,28 +23,16 @@ from cockpit.commands.terminal import say, show, show_json, show_json_line
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
 from cockpit.core.text import pluralize
-from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal as stored
 from cockpit.store.journal import verify_chain
-from cockpit.store.journal.checkpoints import remember_verdict, verify_recent
 from cockpit.store.journal.details.store import JournalAnchored
 from cockpit.store.journal.export_rows import compare_with_store, select_exported, verify_export
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.head_anchor import last_row
 from cockpit.store.journal.journal import Row
-from cockpit.store.journal.verify_parts import Check, start_check
-from cockpit.store.journal.verify_tables import (
-    StoredTables,
-    TablesVerdict,
-    compare_tables,
-    read_tables,
-    verify_tables,
-)
 
 BATCH = 1000
-MOST_SHOWN = 20
-"""Rows of tables that are named."""
 
 
 class NotAnchored(CockpitError):
@@ -91,9 +78,6 @@ def journal(session: str | None, lines: int, live: bool, as_json: bool) -> None:
 
 @journal_checks.command(epilog=examples("cockpit debug journal verify --json"))
 @click.option(
-    "--recent", is_flag=True, help="Read only rows since the last verification that found nothing."
-)
-@click.option(
     "--export",
     "exported",
     type=click.File("r", encoding="utf-8"),
@@ -101,53 +85,32 @@ def journal(session: str | None, lines: int, live: bool, as_json: bool) -> None:
 )
 @AS_JSON
 @click.pass_context
-def verify(ctx: click.Context, recent: bool, exported: TextIO | None, as_json: bool) -> None:
-    """Verify the journal, and every table by it.
+def verify(ctx: click.Context, exported: TextIO | None, as_json: bool) -> None:
+    """Verify the journal.
 
-    It finds any row that was changed, removed or inserted, in the journal and in every table, and a store
-    whose end was cut off or that was replaced by another one. Then it ends with 1.
-
-    A sound journal is remembered up to its end. --recent continues from there: it is quick, and does not
-    look at older rows and at tables.
+    It finds any row of the journal that was changed, removed or inserted, and a store whose end was cut off
+    or that was replaced by another one. Then it ends with 1.
     """
     if exported is not None:
-        if recent:
-            raise click.UsageError("Pass --export without --recent.")
         if not _verify_export(exported, as_json):
             ctx.exit(Exit.FAILED)
         return
-    verdict, tables, fault = _verify_and_remember(recent)
-    is_sound = verdict.ok and tables.ok and not fault
+    verdict, fault = _verify_store()
+    is_sound = verdict.ok and not fault
+    seq, why = verdict.broken or (None, None)
     if as_json:
-        seq, why = verdict.broken or (None, None)
         body: dict[str, object] = {
             "ok": is_sound,
             "rows": verdict.rows,
             "broken_at": seq,
             "why": why,
+            "anchor": fault or None,
         }
-        body |= {"since": verdict.since} if recent else {}
-        if not recent:
-            faults = [
-                {"table": each.table, "id": each.key, "what": each.what} for each in tables.faults
-            ]
-            body["tables"] = {
-                "rows": tables.rows,
-                "sealed_since": tables.sealed_since,
-                "faults": faults,
-            }
-        body["anchor"] = fault or None
         show_json(body | ({"pruned_until": verdict.pruned} if verdict.pruned else {}))
-    elif verdict.broken is None:
-        pruned = f"; rows up to {verdict.pruned} were pruned" if verdict.pruned else ""
-        since = f" since row {verdict.since}" if verdict.since else ""
-        show(
-            f"ok: {pluralize(verdict.rows, 'row')}{since}, each follows from the one before{pruned}"
-        )
     else:
-        show(f"broken: {verdict.broken[1]}")
-    if not as_json:
-        _show_tables(tables)
+        pruned = f"; rows up to {verdict.pruned} were pruned" if verdict.pruned else ""
+        rows = pluralize(verdict.rows, "row")
+        show(f"broken: {why}" if why else f"ok: {rows}, each follows from the one before{pruned}")
         if fault:
             show(f"anchor: {fault}")
     if not is_sound:
@@ -169,7 +132,6 @@ def _verify_export(lines: TextIO, as_json: bool) -> bool:
         body: dict[str, object] = {
             "ok": verdict.ok,
             "rows": verdict.rows,
-            "seals": verdict.seals,
             "broken_at": number,
         }
         body |= {"why": why, "last": verdict.last, "digest": verdict.digest}
@@ -184,7 +146,7 @@ def _verify_export(lines: TextIO, as_json: bool) -> bool:
         )
         show(
             f"ok: {pluralize(verdict.rows, 'row')} to row {verdict.last}, each follows from the one"
-            f" before, {verdict.seals} with seals{kept}"
+            f" before{kept}"
         )
         show(f"end: {verdict.digest}")
         if difference is not None:
@@ -192,54 +154,14 @@ def _verify_export(lines: TextIO, as_json: bool) -> bool:
     return verdict.ok
 
 
-def _show_tables(tables: TablesVerdict) -> None:
-    for fault in tables.faults[:MOST_SHOWN]:
-        show(f"broken: {fault}")
-    if len(tables.faults) > MOST_SHOWN:
-        show(
-            f"broken: {pluralize(len(tables.faults) - MOST_SHOWN, 'more row')}; --json has them all"
-        )
-    if tables.sealed_since and tables.ok:
-        show(
-            f"ok: {pluralize(tables.rows, 'row')} of all tables; not sealed (older than"
-            f" {tables.sealed_since}): changes from before then"
-        )
-
-
-def _verify_all(store: Store) -> tuple[verify_chain.Verdict, TablesVerdict]:
-    """Verify the chain, a long one in other processes meanwhile, and the tables."""
-    check, tables = store.read_now(lambda connection: _start_check(store.path, connection))
-    if check is not None and (chain := check.read_verdict()) is not None:
-        if tables is not None:
-            return chain.verdict, compare_tables(tables, chain.seals)
-        return chain.verdict, store.read_now(verify_tables)
-    verdict = store.read_now(verify_chain.verify)
-    return verdict, store.read_now(verify_tables) if verdict.ok else TablesVerdict(0, (), "")
-
-
-def _start_check(
-    path: Path, connection: sqlite3.Connection
-) -> tuple[Check | None, StoredTables | None]:
-    """Start to check a long chain, and read the tables meanwhile, as they are at its end."""
-    check = start_check(path, connection)
-    try:
-        return check, None if check is None else read_tables(connection)
-    except (CockpitError, sqlite3.Error, ValueError, TypeError):
-        return check, None  # they are read again once the journal is known to be sound
-
-
-def _verify_and_remember(recent: bool) -> tuple[verify_chain.Verdict, TablesVerdict, str]:
-    """Verify; returns what the chain, the tables and the anchor outside the store say."""
+def _verify_store() -> tuple[verify_chain.Verdict, str]:
+    """Verify the chain, and compare its end with the anchor outside the store."""
     require_records()
     with open_store(find_project()) as store:
-        if recent:
-            verdict, tables = store.read_now(verify_recent), TablesVerdict(0, (), "")
-        else:
-            verdict, tables = _verify_all(store)
-        remember_verdict(store, verdict)
-        if verdict.ok and tables.ok:
+        verdict = store.read_now(verify_chain.verify)
+        if verdict.ok:
             store.anchor.write()
-        return verdict, tables, store.anchor.fault
+        return verdict, store.anchor.fault
 
 
 @journal_checks.command(
@@ -285,7 +207,7 @@ def _record_accepted(tx: Tx, fault: str) -> None:
 def export(session: str | None, task: str | None) -> None:
     """Export all rows as JSON Lines.
 
-    It writes one JSON document per row to standard output, with its digest and its seals, so that
+    It writes one JSON document per row to standard output, with its digest, so that
     `cockpit debug journal verify --export FILE` checks the export anywhere.
     """
     if task is not None:

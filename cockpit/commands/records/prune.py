@@ -116,8 +116,6 @@ class Pruned(Struct, frozen=True):
     """Journals of workers of other machines; None where the journal was not pruned."""
     freed: int
     """Bytes that were given back to the disk."""
-    is_shared: bool
-    """Whether the file could not be rebuilt, because another process has it open."""
 
     def body(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -161,11 +159,6 @@ class Pruned(Struct, frozen=True):
             lines += [f"archive: {remote.archive}"] if remote.archive else []
         if self.freed:
             lines.append(f"{self.freed / 1_000_000:,.1f} MB given back to the disk")
-        if self.is_shared:
-            lines.append(
-                "The file keeps its size, because another cockpit has it open; later rows use the space."
-                " Prune again when no other cockpit runs."
-            )
         return "\n".join(lines)
 
 
@@ -187,7 +180,7 @@ def _prune(place: ProjectPaths, due: Due, dry_run: bool) -> Pruned:
     from cockpit.loop.views.metrics import fold_counts
     from cockpit.store.chains.prune_remote_rows import prune_remote_rows
     from cockpit.store.context import prune as pruning
-    from cockpit.store.db.free_space import free_pages, rebuild_file
+    from cockpit.store.db.free_space import free_pages
     from cockpit.store.journal.prune_journal import prune_journal
 
     sessions = journal = remote = None
@@ -199,5 +192,4 @@ def _prune(place: ProjectPaths, due: Due, dry_run: bool) -> Pruned:
             remote = prune_remote_rows(store, format_time(due.journal), dry_run=dry_run)
             journal = prune_journal(store, format_time(due.journal), fold_counts, dry_run=dry_run)
         freed = 0 if dry_run else free_pages(store)
-    rebuilt = 0 if dry_run else rebuild_file(place.database)
-    return Pruned(sessions, journal, remote, freed + (rebuilt or 0), rebuilt is None)
+    return Pruned(sessions, journal, remote, freed)

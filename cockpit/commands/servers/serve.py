@@ -55,8 +55,8 @@ def serve(
     check_listening(tls_cert, tls_key)
     if path is not None and tls_cert is not None:
         raise WrongUse("A Unix socket is not encrypted. Leave out --tls-cert, or --socket.")
+    from cockpit.access.http.guarded_server import Listening
     from cockpit.api import server
-    from cockpit.api.guarded_server import Listening
 
     place = find_project()
     settings = load_project_settings(place).runtime

@@ -49,7 +49,7 @@ def web(
             f"Nothing was served: who opens a link decides as you do, and {absence}. Start it in a"
             " terminal of your own."
         )
-    from cockpit.api.guarded_server import Listening
+    from cockpit.access.http.guarded_server import Listening
     from cockpit.api.web.web_server import serve_screens
 
     folder = Path.cwd() if every else find_project().home

@@ -27,8 +27,8 @@ from cockpit.commands.terminal import is_terminal, say
 
 # The screen shows its first frame before anything else is imported.
 if TYPE_CHECKING:
+    from cockpit.access.notices import Notifier
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.deferred_engine import DeferredEngine
     from cockpit.app.engine_client import Engine
     from cockpit.config.load_settings import Settings
@@ -167,7 +167,7 @@ def make_notifier(settings: Settings) -> Notifier | None:
     channels = settings.notify
     if not (channels.desktop or channels.webhook or channels.ntfy):
         return None
-    from cockpit.app.all_projects.request_notices import Notifier
+    from cockpit.access.notices import Notifier
 
     return Notifier(channels)
 

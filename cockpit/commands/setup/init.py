@@ -30,6 +30,10 @@ _EXAMPLES = {
     "[limits] max_cost": "5.0",
     "[limits] max_tokens": "2000000",
     "[work] test_command": '"make test"',
+    "[work] setup": '"npm ci"',
+    "[work] copy": '[".env.test"]',
+    "[work] link": '["node_modules"]',
+    "[work] env": '{ PORT = "{port}", DATABASE = "shop_{task}" }',
 }
 """Example values of settings without a default."""
 

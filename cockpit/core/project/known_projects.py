@@ -149,5 +149,7 @@ def _last_change(state: Path) -> int:
     latest = 0
     for name in (PROJECT_FILE, DATABASE, f"{DATABASE}-wal"):
         with suppress(OSError):
-            latest = max(latest, (state / name).lstat().st_mtime_ns)
+            status = (state / name).lstat()
+            if status.st_size:  # whoever reads a store may leave an empty log behind
+                latest = max(latest, status.st_mtime_ns)
     return latest

@@ -7,45 +7,32 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Sequence
-from math import sqrt
 
-from msgspec import Struct
+from cockpit.store.journal.details.estimates import Expected, Range
 
-from cockpit.decide.planner.estimate import OWN_HISTORY, Estimate, Span
-
-NOTHING = Span(0, 0, 0)
+NOTHING = Range(low=0, likely=0, high=0)
 
 
-class Total(Struct, frozen=True):
-    """What many tasks take together."""
+def add_up(estimates: Sequence[Expected]) -> Expected:
+    """Return the estimate of all tasks together; ``history`` counts those that rest on past tasks."""
 
-    tasks: int
-    waves: Span
-    tokens: Span
-    cost_usd: Span | None
-    """US dollars; None where the price of any task is not known."""
-    work_ms: Span
-    """Milliseconds of models and programs, one task after another."""
-    without_history: int
-    """Tasks of kinds with fewer than :data:`OWN_HISTORY` past ones."""
+    def add(choose: Callable[[Expected], Range]) -> Range:
+        ranges = [choose(each) for each in estimates]
+        return Range(
+            low=sum(each.low for each in ranges),
+            likely=sum(each.likely for each in ranges),
+            high=sum(each.high for each in ranges),
+        )
 
-
-def add_up(estimates: Sequence[Estimate]) -> Total:
-    """Return the estimate of all tasks together; of none, nothing."""
-
-    def add(choose: Callable[[Estimate], Span]) -> Span:
-        learned = [choose(each) for each in estimates if each.history >= OWN_HISTORY]
-        guessed = [choose(each) for each in estimates if each.history < OWN_HISTORY]
-        return _join([*learned, _sum(guessed)])
-
+    learned = sum(each.basis == "history" for each in estimates)
     is_priced = all(each.cost_usd is not None for each in estimates)
-    return Total(
-        tasks=len(estimates),
+    return Expected(
         waves=add(lambda each: each.waves),
         tokens=add(lambda each: each.tokens),
         cost_usd=add(lambda each: each.cost_usd or NOTHING) if is_priced else None,
         work_ms=add(lambda each: each.work_ms),
-        without_history=sum(each.history < OWN_HISTORY for each in estimates),
+        basis="defaults" if not learned else "mixed" if learned < len(estimates) else "history",
+        history=learned,
     )
 
 
@@ -76,20 +63,3 @@ def schedule(durations: Sequence[float], waits: Sequence[Collection[int]], worke
                 heapq.heappush(ready, follower)
     stuck = [durations[place] for place, count in enumerate(open_waits) if count]
     return now + sum(stuck)
-
-
-def _sum(spans: Sequence[Span]) -> Span:
-    """Add ranges that are wrong together: they rest on the same guess."""
-    return Span(
-        sum(span.low for span in spans),
-        sum(span.likely for span in spans),
-        sum(span.high for span in spans),
-    )
-
-
-def _join(spans: Sequence[Span]) -> Span:
-    """Add ranges that are wrong each by itself: some take longer and others shorter than expected."""
-    likely = sum(span.likely for span in spans)
-    below = sqrt(sum((span.likely - span.low) ** 2 for span in spans))
-    above = sqrt(sum((span.high - span.likely) ** 2 for span in spans))
-    return Span(max(0.0, likely - below), likely, likely + above)

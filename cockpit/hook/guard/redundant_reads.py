@@ -10,14 +10,7 @@ from __future__ import annotations
 import re
 
 from cockpit.hook.guard.read_ledger import ReadLedger
-from cockpit.hook.guard.tool_reads import (
-    LONGEST_LINE,
-    SEARCHES,
-    find_reads,
-    key_command,
-    names_any,
-    only_prints,
-)
+from cockpit.hook.guard.tool_reads import LONGEST_LINE, find_reads, names_any, only_prints
 from cockpit.loop.permissions.tool_names import SHELLS
 
 TYPE_CHECKING = False
@@ -28,12 +21,10 @@ if TYPE_CHECKING:
     from cockpit.hook.guard.tool_reads import FileNow, ToolReads
 
 BY = "guard:redundant_read"
-READ_TOOLS = ("Read", *SEARCHES)
 SUBAGENTS = ("Task", "Agent")
 """Tools that start a subagent, which has a context of its own."""
 _RESETS = ("SessionStart", "SessionEnd", "PreCompact", "PostCompact")
-_READ, _ANSWER, _PENDING = "read", "answer", "pending"
-_REFUSED, _SUBAGENT = "refused", "subagent"
+_READ, _REFUSED, _SUBAGENT = "read", "refused", "subagent"
 _NUMBER = re.compile(r"\s*\d+(?:\t|→|[:-]| {1,2})")
 _MOST_STARTS = 50
 
@@ -74,7 +65,7 @@ def guard_event(event: Event, state: str, root: str) -> RedundantRead | None:
     if event.tool in SUBAGENTS:
         _note_subagent(event, ledger)
         return None
-    if event.tool not in READ_TOOLS and event.tool not in SHELLS:
+    if event.tool != "Read" and event.tool not in SHELLS:
         return None
     if event.name == "PreToolUse":
         return _check(event, ledger, root)
@@ -105,10 +96,8 @@ def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
     reads = find_reads(event, root)
     if reads is None:
         return None
-    where = _find_lines(reads, entries) if reads.parts else _find_answer(reads, entries)
+    where = _find_lines(reads, entries)
     if not where:
-        if not reads.parts:
-            ledger.append([_PENDING, reads.key, reads.mark])
         return None
     insists = [_REFUSED, _describe_request(reads)]
     if insists in entries:
@@ -124,23 +113,21 @@ def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
 
 
 def _is_worth_parsing(event: Event, root: str, entries: list[list[Any]]) -> bool:
-    """Whether a command may be refused, or has to be noted before it runs.
+    """Whether a command may be refused.
 
     The rules of reading commands take longer to load than all else of a hook call, so a look at the text
     decides first. Where it errs, the agent reads.
     """
-    if event.tool not in SHELLS or not only_prints(event.command):
+    if event.tool not in SHELLS:
         return True
-    key = key_command(event, root)
-    if any(entry[0] == _ANSWER and entry[1] == key for entry in entries):
-        return True
-    return names_any(event, root, {str(entry[1]) for entry in entries if entry[0] == _READ})
+    paths = {str(entry[1]) for entry in entries if entry[0] == _READ}
+    return only_prints(event.command) and names_any(event, root, paths)
 
 
 def _describe_request(reads: ToolReads) -> str:
     """Return the request in the version of its files, as one text."""
     parts = [f"{file.path}:{file.version}:{first}-{last}" for file, first, last in reads.parts]
-    return "|".join([reads.tool, *(parts or [reads.key, reads.mark])])
+    return "|".join([reads.tool, *parts])
 
 
 def _find_lines(reads: ToolReads, entries: list[list[Any]]) -> str:
@@ -164,16 +151,6 @@ def _find_lines(reads: ToolReads, entries: list[list[Any]]) -> str:
     return "; ".join(places)
 
 
-def _find_answer(reads: ToolReads, entries: list[list[Any]]) -> str:
-    for at in range(len(entries) - 1, -1, -1):
-        entry = entries[at]
-        if entry[:3] == [_ANSWER, reads.key, reads.mark]:
-            since = sum(1 for later in entries[at + 1 :] if later[0] in (_READ, _ANSWER))
-            ago = f", {since} reads ago" if since else ", just before"
-            return f"the same {reads.tool} call was answered above{ago}"
-    return ""
-
-
 def _record(event: Event, ledger: ReadLedger, root: str) -> None:
     entries = ledger.load()
     if _is_blurred(event, entries):
@@ -184,16 +161,9 @@ def _record(event: Event, ledger: ReadLedger, root: str) -> None:
     response = event.payload.get("tool_response")
     if event.tool == "Read":
         parts = [_returned_by_read(reads, response)]
-    elif reads.parts:
+    else:
         output = _text_of(response).split("\n")
         parts = [_printed_of(part, output) for part in reads.parts]
-    else:
-        text = _text_of(response)
-        if [_PENDING, reads.key, reads.mark] not in entries:
-            return  # something changed while it ran: the answer may be of either content
-        if text or isinstance(response, dict):
-            ledger.append([_ANSWER, reads.key, reads.mark])
-        return
     ledger.append(
         *(
             [_READ, file.path, file.version, first, last, reads.tool]
@@ -263,8 +233,7 @@ def _text_of(response: Any) -> str:
         value = response.get(name)
         if isinstance(value, str) and value:
             return value
-    names = response.get("filenames")
-    return "\n".join(map(str, names)) if isinstance(names, list) else ""
+    return ""
 
 
 def _name_file(file: FileNow) -> str:

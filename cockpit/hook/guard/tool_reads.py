@@ -1,4 +1,4 @@
-"""What a call of an external agent's tool would read: lines of files, or an answer that may be repeated.
+"""Which lines of files a call of an external agent's tool would return.
 
 See ``docs/reference/guards.md``, the guard as a hook.
 """
@@ -6,7 +6,6 @@ See ``docs/reference/guards.md``, the guard as a hook.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import stat
@@ -17,22 +16,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from cockpit.access.reads.plain_reads import PlainRead
     from cockpit.hook.event_payload import Event
 
 LARGEST_FILE = 4_000_000
 """Bytes of a file whose lines are guarded."""
-MOST_ENTRIES = 4_000
-"""Files below the folders of a search whose times are looked at; a larger search is not guarded."""
 READ_LINES = 2_000
 """Lines that Claude Code's Read returns where no limit is given."""
 LONGEST_LINE = 2_000
 """Characters of a line that it returns whole."""
-SEARCHES = ("Grep", "Glob")
 _NO_TEXT = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 _PRINTING = ("cat", "nl", "head", "tail", "sed")
 """Programs that print lines of files as they are."""
-_MAY_READ = re.compile(r"\s*(?:grep|rg|git|cat|head|tail|sed|nl|wc)\s")
 _PRINTS = re.compile(r"\s*(?:(?:cat|nl|head|tail)\s|sed\s+-n\s).*")
 _WORD_ENDS = re.compile(r"[\s'\";|&]+")
 _MOST_WORDS = 50
@@ -50,25 +44,13 @@ class FileNow:
 
 
 class ToolReads:
-    """What one call reads.
+    """What one call reads. ``parts``: (file, first line, last line) that it returns unchanged."""
 
-    ``parts``: (file, first line, last line) that it returns unchanged. ``key`` and ``mark``: the call as a
-    whole, and the state of the files that its answer follows from.
-    """
+    __slots__ = ("parts", "tool")
 
-    __slots__ = ("key", "mark", "parts", "tool")
-
-    def __init__(
-        self,
-        tool: str,
-        parts: list[tuple[FileNow, int, int]],
-        key: str = "",
-        mark: str = "",
-    ) -> None:
+    def __init__(self, tool: str, parts: list[tuple[FileNow, int, int]]) -> None:
         self.tool = tool
         self.parts = parts
-        self.key = key
-        self.mark = mark
 
 
 def find_reads(event: Event, root: str) -> ToolReads | None:
@@ -76,8 +58,6 @@ def find_reads(event: Event, root: str) -> ToolReads | None:
     cwd = event.cwd or root
     if event.tool == "Read":
         return _find_read(event.arguments, root, cwd)
-    if event.tool in SEARCHES:
-        return _find_search(event.tool, event.arguments, root, cwd)
     if event.tool in SHELLS and event.command:
         return _find_command(event, root, cwd)
     return None
@@ -98,11 +78,6 @@ def names_any(event: Event, root: str, paths: set[str]) -> bool:
 def only_prints(command: str) -> bool:
     """Whether a command looks as if it printed lines of files and nothing else, by its text alone."""
     return _PRINTS.fullmatch(command) is not None
-
-
-def key_command(event: Event, root: str) -> str:
-    """Return the key of a command as a whole, in its folder."""
-    return _digest("shell", os.path.realpath(event.cwd or root), event.command)
 
 
 def read_file(path: str, root: str) -> FileNow | None:
@@ -147,108 +122,25 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
 
 
-def _find_search(tool: str, arguments: dict[str, Any], root: str, cwd: str) -> ToolReads | None:
-    place = arguments.get("path", "")
-    if not isinstance(place, str):
-        return None
-    mark = _mark_place(os.path.join(cwd, place), root)
-    key = _digest(tool, cwd, json.dumps(arguments, sort_keys=True))
-    return ToolReads(tool, [], key, mark) if mark else None
-
-
 def _find_command(event: Event, root: str, cwd: str) -> ToolReads | None:
     command = event.command
     # What a look at the text tells needs none of the modules below, which an agent waits for.
-    if _MAY_READ.match(command) is None or event.arguments.get("run_in_background"):
+    if not only_prints(command) or event.arguments.get("run_in_background"):
         return None
-    from cockpit.access.reads.plain_reads import NAMING, printed_lines, read_line
+    from cockpit.access.reads.plain_reads import printed_lines, read_line
     from cockpit.access.reads.reading_place import ReadingPlace, why_not_read
 
     real = os.path.realpath(cwd)
     read = read_line(command)
-    if read is None or read.program in NAMING or why_not_read(command, ReadingPlace(root, real)):
+    if read is None or read.program not in _PRINTING:
         return None
-    key = key_command(event, root)
-    if read.program in _PRINTING:
-        parts = []
-        for path in read.paths:
-            file = read_file(os.path.join(real, path), root)
-            if file is None:
-                return None
-            parts.append((file, *printed_lines(read, len(file.lines))))
-        whole = [part for part in parts if part[1] <= part[2]]
-        return ToolReads("shell", whole, key) if whole else None
-    if read.has("--since", "--until", "--date"):
-        return None  # it may be another answer later
-    mark = _mark_read(read, root, real)
-    return ToolReads("shell", [], key, mark) if mark else None
-
-
-def _mark_read(read: PlainRead, root: str, cwd: str) -> str:
-    """Return the state of the files that a command reads: those that it names, or all of the project."""
-    is_git = read.program.startswith("git ")
-    places = [os.path.join(cwd, path) for path in read.paths]
-    if is_git or read.recursive or any(map(os.path.isdir, places)):
-        return _mark_project(root, git=is_git)
-    files = [read_file(place, root) for place in sorted(places)]
-    return (
-        _digest(*(f"{file.path}:{file.version}" if file else "" for file in files))
-        if all(files)
-        else ""
-    )
-
-
-def _mark_place(place: str, root: str) -> str:
-    from cockpit.core.project.disk_marks import VERSION_FOLDERS, mark_folder
-
-    real = os.path.realpath(place)
-    top = os.path.realpath(root)
-    if os.path.isfile(real):
-        file = read_file(real, top)
-        return f"{file.path}:{file.version}" if file else ""
-    if real != top and not real.startswith(top.rstrip("/") + "/"):
-        return ""
-    inner = mark_folder(real, leave_out=VERSION_FOLDERS, most=MOST_ENTRIES)
-    above = [_mark_ignores(folder) for folder in _list_folders_above(real, top)]
-    return f"{real}:{inner}:{_digest(*above)}" if inner and all(above) else ""
-
-
-def _list_folders_above(folder: str, top: str) -> list[str]:
-    """Return the folders from the project's top down to the one that contains ``folder``."""
-    above = []
-    while folder != top:
-        folder = os.path.dirname(folder)
-        above.append(folder)
-    return above
-
-
-def _mark_ignores(folder: str) -> str:
-    """Return the mark of the files that tell a search in a folder below what to leave out."""
-    from cockpit.core.project.disk_marks import mark_file
-
-    marks = [mark_file(f"{folder}/{name}") for name in (".gitignore", ".ignore", ".rgignore")]
-    return _digest(*marks) if all(marks) else ""
-
-
-def _mark_project(root: str, *, git: bool) -> str:
-    inner = _mark_place(root, root)
-    if not inner or not git:
-        return inner
-    from pathlib import Path
-
-    from cockpit.access.git_folders import locate_git_folders
-    from cockpit.core.project.disk_marks import mark_file, mark_folder
-
-    folders = locate_git_folders(Path(root))
-    if folders is None:
-        return ""
-    files = (
-        *(f"{folders.own}/HEAD", f"{folders.own}/index"),
-        *(f"{folders.common}/packed-refs", f"{folders.common}/config"),
-    )
-    marks = [mark_folder(f"{folders.common}/refs", most=MOST_ENTRIES), *map(mark_file, files)]
-    return f"{inner}+{_digest(*marks)}" if all(marks) else ""
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    if why_not_read(command, ReadingPlace(root, real)):
+        return None
+    parts = []
+    for path in read.paths:
+        file = read_file(os.path.join(real, path), root)
+        if file is None:
+            return None
+        parts.append((file, *printed_lines(read, len(file.lines))))
+    whole = [part for part in parts if part[1] <= part[2]]
+    return ToolReads("shell", whole) if whole else None

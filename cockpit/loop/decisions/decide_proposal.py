@@ -15,7 +15,6 @@ from cockpit.access.capability_tokens import TOKEN_VARIABLE, caller
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import PROPOSALS_DECIDE, NotAllowed
 from cockpit.loop.decisions.approval_effects import find_approval_effect
-from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.profile_change_decision import decide_profile_change
 from cockpit.loop.permissions.question_form import AnswerNeeded
@@ -24,7 +23,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.learn_decision import learn_decision
 from cockpit.loop.user_message import send_message
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import check_recorded, proposals
+from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
 Decision = Literal["approved", "rejected", "discussed"]
@@ -72,8 +71,6 @@ def decide_proposal(
     Raises ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Stale``, ``Altered``, and the errors of an
     approval effect; then nothing changed. A profile change that the guard refuses is in the outcome.
     """
-    if isinstance(decider, str):
-        _require_policy(tx, proposal_id, decider)
     if kind is None:
         proposal = proposals.load(tx.connection, proposal_id)
     if kind == "profile" or proposal.kind == "profile":
@@ -155,20 +152,3 @@ def _require_answers(proposal: Proposal) -> None:
         else "Answer it in the agent's own terminal, or reject it with your answer as the reason."
     )
     raise AnswerNeeded(f"{proposal.proposal_id} is a question. {how}")
-
-
-def _require_policy(tx: Tx, proposal_id: str, decider: str) -> None:
-    """Raise ``Altered`` when a policy decides that the session was never given."""
-    policy, session_id = decider.removeprefix("policy:"), ""
-    if policy in POLICY_WIDTH:
-        session_id = proposals.load(tx.connection, proposal_id).session_id
-    if session_id:
-        require_policy_as_given(tx, session_id, policy)
-
-
-def require_policy_as_given(tx: Tx, session_id: str, policy: str) -> None:
-    """Raise ``Altered`` unless the journal says that the session was given ``policy``."""
-    if tx.rows.get(("policy", session_id)) != policy:
-        tx.settle()
-        check_recorded.require_policy(tx.connection, session_id, policy)
-        tx.rows.put(("policy", session_id), policy)

@@ -6,14 +6,13 @@ transaction with the proposal. See ``docs/reference/trust.md``, coverage.
 
 from __future__ import annotations
 
-from cockpit.loop.decisions.decide_proposal import decide_proposal, require_policy_as_given
+from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.permissions.permission_rules import TrustRule
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.find_covering_rules import RuleUse, count_uses, find_coverage
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.store.trust.trust_rules import LEARNED
 
 
 def pass_without_asking(
@@ -39,8 +38,6 @@ def pass_without_asking(
         if coverage is None:
             return False
         by, uses = coverage.by, coverage.uses
-        if any(use.origin == LEARNED for use in uses):
-            require_policy_as_given(tx, session.session_id, session.policy)
     outcome = decide_proposal(
         tx,
         settings,

@@ -15,8 +15,6 @@ from msgspec.structs import replace
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import ADMIN, APPROVE, NotAllowed
-from cockpit.core.canonical_json import canonical_json
-from cockpit.core.errors import AlreadyDecided, Altered
 from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -39,10 +37,6 @@ from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details import profiles as details
 from cockpit.store.sessions import proposals
-from cockpit.store.sessions.proposals import Proposal
-
-GUARD = "guard"
-"""The name in which the guard rejects."""
 
 
 class Origin(Struct, frozen=True):
@@ -111,37 +105,40 @@ def decide_profile_change(
     (see ``refusals``), and a change after its deadline expires. ``decider`` is a caller or the name of a
     policy.
 
-    Raises ``NotAllowed``, ``NotFound``, ``AlreadyDecided`` and ``Stale``; then nothing changed.
+    Raises ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Altered`` and ``Stale``; then nothing changed.
     """
     if isinstance(decider, Caller):
         decider.require(APPROVE, "decide on profile changes")
-    reconciled = {
-        outcome.proposal_id: outcome for outcome in reconcile_profile_changes(tx, settings)
-    }
-    if proposal_id in reconciled:
-        return reconciled[proposal_id]
+    if proposal_id in [each.proposal_id for each in proposals.expire_due(tx)]:
+        return DecisionOutcome(proposal_id, "expired")
     row = profile_changes.load(tx.connection, proposal_id)
-    if row.status != "pending":
-        raise _already_decided(row)
-    proposal = proposals.load(tx.connection, proposal_id)
     by = journal_actor(decider) if isinstance(decider, Caller) else decider
-    if decision == "approved":
+    if row.status == "pending" and decision == "approved":
         if isinstance(decider, Caller):
             _refuse_own(decider, row)
             if row.effective_waves == 0:
                 decider.require(ADMIN, "change a profile permanently")
-        return _approve(
-            tx,
-            settings,
-            row,
-            proposal,
-            by=by,
-            namespace=decider.namespace if isinstance(decider, Caller) else decider,
-            digest=shown_digest,
-            reason=reason,
-        )
-    proposals.decide(tx, proposal_id, decision, by=by, shown_digest=shown_digest, reason=reason)
-    return _reject(tx, row, _origin_of(proposal), code=decision, reason=reason, by=by)
+        change = parse_change(row.payload, imported=True)
+        base = profiles.load_current(tx.connection, row.profile_id)
+        if refusals := judge_profile_change(tx, settings, change, base, row.requested_by):
+            return refuse_profile_change(tx, row, refusals, shown_digest)
+    decided = proposals.decide(
+        tx, proposal_id, decision, by=by, shown_digest=shown_digest, reason=reason
+    )
+    if decision != "approved":
+        _journal_rejection(tx, row, by, (decision,), decided.reason)
+        return DecisionOutcome(proposal_id, "rejected")
+    namespace = decider.namespace if isinstance(decider, Caller) else decider
+    after = replace(apply_change(change, base), updated_by=namespace)
+    version = profiles.insert_version(tx, after).version
+    profile_changes.link_base(tx, row.profile_id, version, base.version, proposal_id)
+    if change.effective_waves:
+        profile_changes.start(tx, row, version)
+    journal_profile_change(tx, details.ProfileApproved, row, actor=by, approved_by=namespace)
+    journal_profile_change(
+        tx, details.ProfileApplied, row, actor=by, profile_version=version, version=version
+    )
+    return DecisionOutcome(proposal_id, "approved", version)
 
 
 def _refuse_own(decider: Caller, row: ChangeProposal) -> None:
@@ -153,42 +150,23 @@ def _refuse_own(decider: Caller, row: ChangeProposal) -> None:
         )
 
 
-def reconcile_profile_changes(tx: Tx, settings: RuntimeSettings) -> list[DecisionOutcome]:
-    """Apply decisions that only the ``proposals`` table has, and expire changes past their deadline.
-
-    Idempotent. Runs before every wave and before every look at pending changes. Returns the outcome of
-    each change that it touched.
-    """
-    outcomes = []
-    for proposal_id, status in profile_changes.select_unapplied(tx.connection, tx.now()):
-        row = profile_changes.load(tx.connection, proposal_id)
-        proposal = proposals.load(tx.connection, proposal_id)
-        by = proposal.decided_by or ""
-        if status == "expired":
-            if proposal.status == "pending":
-                proposals.decide(tx, proposal_id, "expired", by="deadline")
-            profile_changes.decide(tx, proposal_id, "expired")
-            journal_profile_change(
-                tx, details.ProfileExpired, row, _origin_of(proposal), result="refused"
-            )
-            outcomes.append(DecisionOutcome(proposal_id, "expired"))
-        elif status == "approved":
-            outcomes.append(_approve(tx, settings, row, proposal, by=by, namespace=by))
-        else:
-            outcomes.append(
-                _reject(tx, row, _origin_of(proposal), code=status, reason=proposal.reason, by=by)
-            )
-    return outcomes
-
-
 def refuse_profile_change(
-    tx: Tx, row: ChangeProposal, refusals: Sequence[Refusal], origin: Origin
+    tx: Tx, row: ChangeProposal, refusals: Sequence[Refusal], shown_digest: str | None = None
 ) -> DecisionOutcome:
     """Reject a change in the guard's name, with all of its reasons."""
-    message = " ".join(refusal.message for refusal in refusals)
+    message = mask(" ".join(refusal.message for refusal in refusals))
     codes = tuple(dict.fromkeys(refusal.code for refusal in refusals))
-    outcome = _reject(tx, row, origin, code=codes[0], reason=message, by=GUARD, codes=codes)
-    return replace(outcome, refusals=tuple(refusals))
+    reason = f"{codes[0]}: {message}"
+    proposals.decide(
+        tx,
+        row.proposal_id,
+        "rejected",
+        by=profile_changes.GUARD,
+        shown_digest=shown_digest,
+        reason=reason,
+    )
+    _journal_rejection(tx, row, profile_changes.GUARD, codes, message)
+    return DecisionOutcome(row.proposal_id, "rejected", refusals=tuple(refusals))
 
 
 def stored_refusals(row: ChangeProposal) -> tuple[Refusal, ...]:
@@ -202,20 +180,20 @@ def journal_profile_change(
     tx: Tx,
     event: type[details.ProfileChange],
     row: ChangeProposal,
-    origin: Origin,
     *,
-    actor: str = "engine",
+    actor: str,
     profile_version: int | None = None,
     result: str = "ok",
     error_code: str = "",
     **detail: Any,
 ) -> None:
     """Journal an event of a change; its profile version is the base version unless given."""
+    proposal = proposals.load(tx.connection, row.proposal_id)
     tx.journal(
         event(**profile_changes.detail(row), **detail),
         actor=actor,
-        session_id=origin.session_id,
-        wave_id=origin.wave_id,
+        session_id=proposal.session_id,
+        wave_id=proposal.wave_id,
         profile_id=row.profile_id,
         profile_version=row.base_version if profile_version is None else profile_version,
         result=result,
@@ -223,115 +201,16 @@ def journal_profile_change(
     )
 
 
-def _approve(
-    tx: Tx,
-    settings: RuntimeSettings,
-    row: ChangeProposal,
-    proposal: Proposal,
-    *,
-    by: str,
-    namespace: str,
-    digest: str | None = None,
-    reason: str = "",
-) -> DecisionOutcome:
-    """Judge the change again, then apply it, or let the guard reject it."""
-    origin = _origin_of(proposal)
-    try:
-        _require_as_proposed(tx, row, proposal)
-    except Altered as error:
-        if proposal.status == "pending":
-            raise
-        return refuse_profile_change(tx, row, [Refusal(error.code, str(error))], origin)
-    base = profiles.load_current(tx.connection, row.profile_id)
-    change = parse_change(row.payload, imported=True)
-    refusals = judge_profile_change(tx, settings, change, base, row.requested_by)
-    if refusals:
-        if proposal.status == "pending":
-            message = f"{refusals[0].code}: {refusals[0].message}"
-            proposals.decide(
-                tx, row.proposal_id, "rejected", by=GUARD, shown_digest=digest, reason=message
-            )
-        return refuse_profile_change(tx, row, refusals, origin)
-    if proposal.status == "pending":
-        proposals.decide(tx, row.proposal_id, "approved", by=by, shown_digest=digest, reason=reason)
-    after = replace(apply_change(change, base), updated_by=namespace)
-    version = profiles.insert_version(tx, after).version
-    profile_changes.link_base(tx, row.profile_id, version, base.version)
-    approved = profile_changes.decide(
-        tx, row.proposal_id, "approved", by=namespace, applied_version=version
-    )
-    if change.effective_waves:
-        profile_changes.start(tx, approved, version)
-    journal_profile_change(
-        tx, details.ProfileApproved, row, origin, actor=by, approved_by=namespace
-    )
-    journal_profile_change(
-        tx,
-        details.ProfileApplied,
-        row,
-        origin,
-        actor=by,
-        profile_version=version,
-        version=version,
-    )
-    return DecisionOutcome(row.proposal_id, "approved", version)
-
-
-def _require_as_proposed(tx: Tx, row: ChangeProposal, proposal: Proposal) -> None:
-    """Raise :class:`Altered` unless the change is the one that was shown, and was decided through cockpit."""
-    if proposal.status != "pending":
-        proposal = proposals.load_approved(tx, row.proposal_id)
-    shown = canonical_json(proposal.body.get("payload"))
-    recorded = profile_changes.find_proposed(tx.connection, row.proposal_id)
-    stored = (row.requested_by, row.profile_id, row.base_version, row.effective_waves)
-    if canonical_json(parse_change(row.payload, imported=True).body()) != shown or (
-        recorded is not None
-        and stored
-        != (
-            recorded.requested_by,
-            recorded.profile_id,
-            recorded.base_version,
-            recorded.effective_waves,
-        )
-    ):
-        raise Altered(
-            f"The profile change {row.proposal_id} was changed in the store after it was proposed. Nothing"
-            " was applied; reject it, and propose it again."
-        )
-
-
-def _reject(
-    tx: Tx,
-    row: ChangeProposal,
-    origin: Origin,
-    *,
-    code: str,
-    reason: str,
-    by: str,
-    codes: Sequence[str] = (),
-) -> DecisionOutcome:
-    reason = mask(reason)
-    profile_changes.decide(tx, row.proposal_id, "rejected", code=code, reason=reason)
+def _journal_rejection(
+    tx: Tx, row: ChangeProposal, by: str, codes: tuple[str, ...], message: str
+) -> None:
     journal_profile_change(
         tx,
         details.ProfileRejected,
         row,
-        origin,
         actor=by,
         result="refused",
-        error_code=code,
-        codes=tuple(codes or (code,)),
-        message=reason,
-    )
-    return DecisionOutcome(row.proposal_id, "rejected")
-
-
-def _origin_of(proposal: Proposal) -> Origin:
-    return Origin(proposal.session_id, proposal.wave_id, proposal.task_id)
-
-
-def _already_decided(row: ChangeProposal) -> AlreadyDecided:
-    by = row.approved_by or row.rejection_code
-    return AlreadyDecided(
-        f"The profile change {row.proposal_id} was {row.status} already{f' ({by})' if by else ''}."
+        error_code=codes[0],
+        codes=codes,
+        message=message,
     )

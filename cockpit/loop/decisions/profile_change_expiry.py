@@ -17,10 +17,7 @@ from cockpit.access.token_scopes import APPROVE
 from cockpit.core.errors import IllegalTransition
 from cockpit.learn.decision_quality import VersionMeasure
 from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
-from cockpit.loop.decisions.profile_change_decision import (
-    admin_policy_of,
-    reconcile_profile_changes,
-)
+from cockpit.loop.decisions.profile_change_decision import admin_policy_of
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.profile_changes.apply_change import copy_as_next_version, should_promote
 from cockpit.orient.profile_changes.guard import safety_violations
@@ -70,10 +67,6 @@ def pin_profile(
     Ends a temporary change whose waves have all begun: the next version has the content from before it,
     or, when promoted, its own. The journal row of that names ``wave``.
     """
-    version = profile_changes.find_undisturbed_version(tx.connection, profile_id, tx.now())
-    if version is not None:
-        return PinnedProfile(profile_id, version, None)
-    reconcile_profile_changes(tx, settings)
     running = profile_changes.find_running(tx.connection, profile_id)
     if running is not None and running.waves_left == 0:
         _end_expired(tx, settings, running, measure, wave)
@@ -94,7 +87,6 @@ def roll_back_profile(
     :class:`~cockpit.loop.decisions.decision_outcome.ProfileChangeRefused` when that content is not safe.
     """
     caller.require(APPROVE, "roll a profile back")
-    reconcile_profile_changes(tx, settings)
     running = profile_changes.find_running(tx.connection, profile_id)
     current = profiles.load_current(tx.connection, profile_id)
     if running is None and to is None:

@@ -13,7 +13,7 @@ from typing import Any
 from cockpit.access.principals import agent
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.loop.decisions.await_decision import DecidedProposal, await_decision
-from cockpit.loop.decisions.profile_change_decision import Origin, reconcile_profile_changes
+from cockpit.loop.decisions.profile_change_decision import Origin
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.wave_context import WaveContext
 from cockpit.orient.profile_changes.change_preview import duration_text
@@ -51,7 +51,6 @@ async def run_profile_change_call(context: WaveContext, call: Mapping[str, Any])
     )
     if outcome.status == "pending":
         await await_decision(context, proposal_id)
-        await context.store.write(lambda tx: reconcile_profile_changes(tx, settings))
 
 
 def read_call_result(connection: sqlite3.Connection, key: str) -> tuple[str, str]:

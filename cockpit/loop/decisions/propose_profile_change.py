@@ -12,8 +12,6 @@ from msgspec.structs import replace
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSE
-from cockpit.core.canonical_json import canonical_json
-from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask, mask_value
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -31,9 +29,9 @@ from cockpit.orient.profile_changes.apply_change import (
     widened_fetches,
 )
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
-from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
+from cockpit.orient.profile_changes.change_record import MAX_TEXT, ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.guard import Refusal
-from cockpit.orient.profile_changes.parse_change import MAX_TEXT, parse_change, read_object
+from cockpit.orient.profile_changes.parse_change import parse_change, read_object
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
@@ -42,12 +40,6 @@ from cockpit.store.sessions import proposals
 
 NO_SESSION = Origin()
 """The origin of a change that was proposed outside any session."""
-
-
-class KeyReused(CockpitError):
-    """An idempotency key names another request already; nothing was proposed."""
-
-    code = "key_reused"
 
 
 def propose_profile_change(
@@ -60,7 +52,6 @@ def propose_profile_change(
     proposal_id: str,
     origin: Origin = NO_SESSION,
     deadline_s: float | None = None,
-    request_digest: str = "",
     weights_by: str = "",
 ) -> DecisionOutcome:
     """Propose a change of the current version of ``profile_id``.
@@ -70,61 +61,47 @@ def propose_profile_change(
     returns its status. ``deadline_s`` is in seconds; None means that the proposal never expires.
 
     ``weights_by`` is the policy that approves it if it touches nothing but weights; '' leaves that to the
-    settings. ``request_digest`` is that of a keyed request; a ``proposal_id`` that another request made is
-    refused.
-
-    Raises ``NotAllowed`` for a caller who may not propose, and :class:`KeyReused`.
+    settings. Raises ``NotAllowed`` for a caller who may not propose.
     """
     caller.require(PROPOSE, "propose a profile change")
     existing = profile_changes.find(tx.connection, proposal_id)
     if existing is not None:
-        if request_digest and existing.request_digest not in ("", request_digest):
-            raise KeyReused(
-                f"This idempotency key proposed {proposal_id} with another body. Nothing was proposed;"
-                " repeat the same body, or send a new key."
-            )
         return DecisionOutcome(
             proposal_id, existing.status, existing.applied_version, stored_refusals(existing)
         )
     base = profiles.load_current(tx.connection, profile_id)
     change, refusals = _parse_and_judge(tx, settings, payload, base, caller)
-    row = profile_changes.propose(
-        tx,
-        proposal_id=proposal_id,
-        requested_by=caller.namespace,
-        profile_id=profile_id,
-        base_version=base.version if change is None else change.base_version,
-        effective_waves=0 if change is None else change.effective_waves,
-        payload=canonical_json(_unread_body(payload)) if change is None else change.text,
-        request_digest=request_digest,
-    )
-    # What the guard refuses was proposed too: the log has the payload, and the counts add up.
-    journal_profile_change(
-        tx,
-        ProfileProposed,
-        row,
-        origin,
-        actor=journal_actor(caller),
-        reason="" if change is None else change.reason,
-        payload=_unread_body(payload) if change is None else change.body(),
-    )
-    if change is None or refusals:
-        return refuse_profile_change(tx, row, refusals, origin)
-    after = apply_change(change, base)
+    after = base if change is None or refusals else apply_change(change, base)
+    weights = change is not None and not refusals and changes_weights_only(base, after)
+    if change is None:
+        title, body = "change the profile", _unread_proposal(base, payload)
+    else:
+        title, body = change_title(change), proposal_body(change, base, after)
     proposals.create(
         tx,
         proposal_id=proposal_id,
         kind="profile",
         session_id=origin.session_id,
         wave_id=origin.wave_id,
-        title=change_title(change),
-        body=proposal_body(change, base, after),
-        risk="low" if changes_weights_only(base, after) else "medium",
+        title=title,
+        body={**body, "requested_by": caller.namespace},
+        risk="low" if weights else "medium",
         task_id=origin.task_id,
         deadline_s=deadline_s,
         actor=journal_actor(caller),
     )
-    weights = changes_weights_only(base, after)
+    row = profile_changes.load(tx.connection, proposal_id)
+    # What the guard refuses was proposed too: the log has the payload, and the counts add up.
+    journal_profile_change(
+        tx,
+        ProfileProposed,
+        row,
+        actor=journal_actor(caller),
+        reason=str(body["reason"]),
+        payload=body["payload"],
+    )
+    if refusals:
+        return refuse_profile_change(tx, row, refusals)
     policy = (weights_by if weights else "") or _approving_policy(settings, caller, origin, weights)
     # A rule that fetches reads without asking from then on: that is for the user alone to allow.
     if policy and not widened_fetches(base, after):
@@ -147,6 +124,18 @@ def _parse_and_judge(
     if mask_value(change.body()) != change.body():
         return None, (Refusal("malformed", "It contains text that looks like a secret."),)
     return change, judge_profile_change(tx, settings, change, base, caller.namespace)
+
+
+def _unread_proposal(base: Profile, payload: str | bytes | ProfileChange) -> dict[str, Any]:
+    """Return the body of a proposal that says nothing that could be read as a change."""
+    return {
+        "type": "profile",
+        "reason": "",
+        "profile_id": base.profile_id,
+        "base_version": base.version,
+        "effective_waves": 0,
+        "payload": _unread_body(payload),
+    }
 
 
 def _unread_body(payload: str | bytes | ProfileChange) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _propose(
 
 
 def _change(tx: Tx, session_id: str, name: str, decided: DecidedProposal) -> None:
-    proposal = proposals.load_approved(tx, decided.proposal.proposal_id)
+    proposal = proposals.load_approved(tx.connection, decided.proposal.proposal_id)
     if proposal.body["payload"] != {"task_type": name}:
         raise Altered(f"Proposal {proposal.proposal_id} was approved for another task type.")
     if sessions.load(tx.connection, session_id).task_type != name:

@@ -5,26 +5,27 @@ It changes no file, so nothing waits for the user. See ``docs/reference/work-in-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cockpit.core.text import pluralize
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.backlog import wip
-from cockpit.store.db.transaction import Tx
 
 TOOL = "update_wip"
 
 
-def record_work(context: WaveContext, call: Mapping[str, Any]) -> Callable[[Tx], object]:
-    """Return the write that merges one planned ``call`` into the task's work in progress.
+async def record_work(context: WaveContext, call: Mapping[str, Any]) -> None:
+    """Merge one planned ``call`` into the task's work in progress.
 
     Merging it twice changes nothing, so a wave that resumes after a crash may repeat it.
     """
     session = context.session
     patch = {name: value for name, value in call["arguments"].items() if value not in ("", [], ())}
-    return lambda tx: wip.update(
-        tx, str(session.task_id), patch, by="agent", session_id=session.session_id
+    await context.store.write(
+        lambda tx: wip.update(
+            tx, str(session.task_id), patch, by="agent", session_id=session.session_id
+        )
     )
 
 

@@ -21,8 +21,6 @@ class GrowthOrder(Struct, frozen=True):
     """What it has to do, in words, with an example."""
     only_reads: bool
     """Whether the task that needs it only reads."""
-    adoption_id: str
-    """The id of the proposal that will show what grew."""
 
 
 class GrowthEnd(Struct, frozen=True):

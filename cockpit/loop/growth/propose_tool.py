@@ -12,8 +12,7 @@ import sqlite3
 from typing import Any
 
 from cockpit.act.model_tools import GROW, TOOL_RECORDS
-from cockpit.act.own_tools.adopt_tool import ADOPT, path_of_code, path_of_test
-from cockpit.act.own_tools.adoption_commit import place_at
+from cockpit.act.own_tools.adopt_tool import ADOPT, path_of_code, path_of_test, place_at
 from cockpit.act.own_tools.find_tools import NAME
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.text_edits import digest_now
@@ -66,7 +65,7 @@ async def approve_adoption(context: WaveContext, payload: ProposeTool, action: O
         decided = await _propose_growth(context, payload, action)
         if decided.status != "approved":
             return await _drop(context, action, decided)
-        order = _order(context, payload, action.key, adoption_id)
+        order = _order(context, payload, action.key)
         await context.store.write(lambda tx: _journal_start(tx, context, order))
         end: GrowthEnd = await _grow(context, order)
         if end.preview is None:
@@ -184,7 +183,7 @@ async def _propose_growth(
     return await await_decision(context, proposal_id)
 
 
-def _order(context: WaveContext, payload: ProposeTool, key: str, adoption_id: str) -> GrowthOrder:
+def _order(context: WaveContext, payload: ProposeTool, key: str) -> GrowthOrder:
     kind = context.engine.task_types.get(context.session.task_type)
     want = (
         f"{payload.purpose}\n\nIts name: {payload.name}\n\nThe task needs it because: {payload.reason}\n\n"
@@ -200,7 +199,6 @@ def _order(context: WaveContext, payload: ProposeTool, key: str, adoption_id: st
         name=payload.name,
         want=f"{want}\n\n{earlier}".strip(),
         only_reads=kind is not None and kind.reads_only,
-        adoption_id=adoption_id,
     )
 
 

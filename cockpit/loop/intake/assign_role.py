@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.roles import Role
-from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
+from cockpit.loop.planner.estimate_session import begin_estimate, find_price
 from cockpit.loop.session_loop import TASK_SUBMITTED
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog.tasks import Task
@@ -59,7 +59,7 @@ async def assign(
         "max_tokens": min(filter(None, (limits.max_tokens, role.max_tokens)), default=None),
     }
     text = mask(assignment.text)
-    given = await prepare_estimate(engine, name, text, assignment.scope)
+    price = await find_price(engine.settings, name)
 
     budget = await engine.fit_budget(name)
 
@@ -102,7 +102,7 @@ async def assign(
                 trace_id=session.trace_id,
                 payload={"text": text, "scope_items": list(assignment.scope), "included": {}},
             )
-        begin_estimate(tx, session, given)
+        begin_estimate(tx, session, price)
         beside(tx, session.session_id)
         return session.session_id
 

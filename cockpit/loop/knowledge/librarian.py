@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +62,8 @@ if TYPE_CHECKING:
 INDEX_FILE = "knowledge.db"
 STORED_KINDS = tuple(kind for kind in KINDS if kind not in FILE_KINDS)
 _ROOT = "root"
-_PATIENCE_S = 1.0
+LEAST_PRIORITY = 15
+"""The priority of the process that embeds: neither a screen nor a wave waits for it."""
 EMBED_BATCH = 8
 """Texts that are embedded before their vectors are stored."""
 
@@ -289,23 +290,19 @@ class Librarian(Struct):
         if running or not self._open().list_unembedded(1):
             return
         self._background = subprocess.Popen(
-            (sys.executable, "-P", "-m", "cockpit", "knowledge", "index", "--watch"),
+            (sys.executable, "-P", "-m", "cockpit", "knowledge", "index"),
             cwd=self.place.root,
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        with suppress(OSError):  # it has ended, or the system allows no change
+            os.setpriority(os.PRIO_PROCESS, self._background.pid, LEAST_PRIORITY)
 
     def _end_background(self) -> None:
         process, self._background = self._background, None
-        if process is None:
-            return
-        if process.stdin is not None:
-            process.stdin.close()
-        try:
-            process.wait(timeout=_PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        if process is not None:
             process.kill()  # everything that it wrote is committed
             process.wait()
 

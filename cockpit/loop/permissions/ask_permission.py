@@ -342,7 +342,7 @@ class _Asking:
             self._resume_session(tx)
             decided = load_newest(tx.connection, self.proposal_id)
             if decided.status == "approved":
-                return proposals.load_approved(tx, decided.proposal_id)
+                return proposals.load_approved(tx.connection, decided.proposal_id)
             return decided
 
         try:

@@ -7,7 +7,7 @@ that it would. Context requests become proposals here; the next wave reads them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -60,86 +60,44 @@ from cockpit.store.journal.details.proposals import ActionRefused
 from cockpit.store.journal.details.waves import WaveActed
 from cockpit.store.sessions import outbox, plans, proposals, waves
 from cockpit.store.sessions.outbox import OutboxAction
-from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.waves import Wave
 
-Write = Callable[[Tx], object]
 
-
-async def act(context: WaveContext) -> Write:
-    """Run or propose every call of the wave's plan.
-
-    Returns the last write, which takes the wave from ``acting`` to ``learning``: nothing runs after it, so
-    Learn commits it together with its own.
-    """
-    plan = context.engine.recall(context.wave.wave_id).plan or context.store.read_now(
-        lambda connection: plans.find(connection, context.wave.wave_id)
-    )
-    calls = plan.calls if plan else ()
+async def act(context: WaveContext) -> Wave:
+    """Run or propose every call of the wave's plan, and take the wave from ``acting`` to ``learning``."""
+    wave_id = context.wave.wave_id
+    plan = context.store.read_now(lambda connection: plans.find(connection, wave_id))
     action_count = 0
     stop_reason = ""
-    pending_writes: list[Write] = []
-    for call in calls:
+    for call in plan.calls if plan else ():
         if call["error"] or call["name"] == "finish":
             continue
         if asks_to_read(call):
-            pending_writes += await propose_context_request(context, call)
-            continue
-        if call["name"] == wip_tool.TOOL:
-            pending_writes.append(wip_tool.record_work(context, call))
-            continue
-        # Earlier requests are shown, and earlier actions captured, before this call.
-        await _flush(context, pending_writes)
-        if call["name"] == profile_change_tool.TOOL:
+            await propose_context_request(context, call)
+        elif call["name"] == wip_tool.TOOL:
+            await wip_tool.record_work(context, call)
+        elif call["name"] == profile_change_tool.TOOL:
             await profile_change_tool.run_profile_change_call(context, call)
         elif call["name"] == task_type_tool.TOOL:
             await task_type_tool.run_type_change_call(context, call)
         elif call["name"] == PLAN_TOOL:
             await plan_tool.run_plan_call(context, call)
         else:
-            stop_reason = await _run_action(context, call, stop_reason, pending_writes)
+            stop_reason = await _run_action(context, call, stop_reason)
             action_count += 1
-
-    def finish(tx: Tx) -> None:
-        finish_acting(tx, context.wave.wave_id, action_count)
-
-    return _in_one_transaction([*pending_writes, finish])
-
-
-def runs_nothing(plan: Plan) -> bool:
-    """Tell whether no call of a plan runs or proposes anything: a text, a ``finish``, malformed calls."""
-    return all(call["error"] or call["name"] == "finish" for call in plan.calls)
-
-
-def finish_acting(tx: Tx, wave_id: str, actions: int = 0) -> None:
-    """Take a wave from ``acting`` to ``learning``, after so many actions."""
-    waves.advance(tx, wave_id, "learning", detail=WaveActed(actions=actions))
-
-
-async def _flush(context: WaveContext, writes: list[Write]) -> None:
-    if writes:
-        await context.store.write(_in_one_transaction(writes))
-    writes.clear()
-
-
-def _in_one_transaction(writes: Sequence[Write]) -> Write:
-    def write_all(tx: Tx) -> None:
-        for write in writes:
-            write(tx)
-
-    return write_all
+    acted = WaveActed(actions=action_count)
+    return await context.store.write(
+        lambda tx: waves.advance(tx, wave_id, "learning", detail=acted)
+    )
 
 
 async def _run_action(
-    context: WaveContext,
-    call: Mapping[str, Any],
-    stop_reason: str,
-    pending_writes: list[Write],
-    note: str = "",
+    context: WaveContext, call: Mapping[str, Any], stop_reason: str, note: str = ""
 ) -> str:
     """Run one action to its end; returns why the rest must not run ('' when it may).
 
-    Adds to ``pending_writes`` what the next transaction stores of it. Its proposal shows ``note``.
+    Its proposal shows ``note``.
     """
     action = context.store.read_now(lambda connection: _find_action(connection, context, call))
     if action.phase == "planned":
@@ -171,12 +129,10 @@ async def _run_action(
     if (refused_write := find_refused_write(context, ended)) is not None:
         changing = await plan_changing(context, call, ended)
         again = {**call, "key": changing.key, "arguments": changing.payload}
-        return await _run_action(context, again, stop_reason, pending_writes, refused_write)
+        return await _run_action(context, again, stop_reason, refused_write)
     if ended.phase == "failed_terminal" and await _keep_failed(context, call, ended):
         return f"not run: {action.title} before it was kept"
-    captured = await capture_work_in_progress(context, ended)
-    if captured is not None:
-        pending_writes.append(captured)
+    await capture_work_in_progress(context, ended)
     await adopt_skill(context, ended)
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
 
@@ -331,8 +287,7 @@ async def _propose_and_await(
     policy = _find_policy(context, preview)
     alike = [] if policy else await _preview_alike(context, call, first)
 
-    def propose(tx: Tx) -> bool:
-        """Propose; where a policy approves, queue the action in the same transaction, and return True."""
+    def propose(tx: Tx) -> None:
         before = _find_predecessor(tx, context, line, proposal_id)
         shown = {**body, "changes": list_changes(before, body)} if before else body
         proposal = first.propose(
@@ -341,17 +296,13 @@ async def _propose_and_await(
             shown if before else add_card(tx, context, proposal_id, preview, shown),
             before,
         )
-        if pass_without_asking(tx, context.engine.settings, proposal, policy):
-            payload = proposal.body["payload"]
-            outbox.enqueue(tx, action.action_id, proposal_id=proposal_id, payload=payload)
-            return True
-        for each in alike:
-            each.propose(tx, context, each.body)
-        return False
+        if not pass_without_asking(tx, context.engine.settings, proposal, policy):
+            for each in alike:
+                each.propose(tx, context, each.body)
 
-    is_queued = await context.store.write(propose)
+    await context.store.write(propose)
     decided = await await_decision(context, proposal_id)
-    if decided.status == "approved" and not is_queued:
+    if decided.status == "approved":
         payload = decided.proposal.body["payload"]
         await context.store.write(
             lambda tx: outbox.enqueue(
@@ -430,7 +381,9 @@ def _expire_other_previews(
             proposals.decide(tx, earlier.proposal_id, "expired", by="engine", reason=reason)
 
 
-def _refuse(context: WaveContext, action: OutboxAction, guard: str, message: str) -> Write:
+def _refuse(
+    context: WaveContext, action: OutboxAction, guard: str, message: str
+) -> Callable[[Tx], None]:
     def refuse(tx: Tx) -> None:
         outbox.drop(tx, action.action_id, message)
         context.journal(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +23,27 @@ from cockpit.store.sessions.outbox import OutboxAction, Receipt
 _MAX_FILE_BYTES = 100_000
 
 
-async def capture_work_in_progress(
-    context: WaveContext, action: OutboxAction
-) -> Callable[[Tx], object] | None:
-    """Return the write that merges an ended action into the work in progress of the session's task, if any.
-
-    It may wait for the next transaction: a wave that stops before it resumes with its actions, and captures
-    them again.
-    """
+async def capture_work_in_progress(context: WaveContext, action: OutboxAction) -> None:
+    """Merge an ended action into the work in progress of the session's task, if any."""
     task_id = context.session.task_id
     if task_id is None:
-        return None
+        return
     receipts = context.store.read_now(
         lambda connection: outbox.select_receipts(connection, action.action_id)
     )
     if not receipts or action.phase not in ("confirmed", "failed_terminal"):
-        return None
+        return
     tool_use = _tool_use_of(action, receipts[-1], str(context.engine.place.root))
     patch = await asyncio.to_thread(_capture, tool_use)
     if not patch:
-        return None
+        return
 
     def merge(tx: Tx) -> None:
         # The task may belong to another project, and the session only names it: then nothing is written.
         with contextlib.suppress(NotFound):
             wip.update(tx, task_id, patch, by="engine", session_id=context.session.session_id)
 
-    return merge
+    await context.store.write(merge)
 
 
 def _capture(tool_use: ToolUse) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
@@ -47,7 +47,6 @@ from cockpit.decide.model import (
     Usage,
 )
 from cockpit.loop.decisions import task_type_tool
-from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.session_tools import callable_tools
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
@@ -63,7 +62,6 @@ from cockpit.loop.reentry.resume_tool import (
 from cockpit.loop.tools.offer_tools import added_tools_of, parse_session_call
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
-from cockpit.store.context.packets import Packet
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import (
     ModelCalled,
@@ -74,8 +72,6 @@ from cockpit.store.journal.details.waves import (
 )
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, outbox, plans, sessions, waves
-from cockpit.store.sessions.plans import Plan
-from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
 EMPTY_RETRIES = 2
@@ -103,98 +99,60 @@ class _Answer(Struct):
     """Whether the calls were printed as the answer's text."""
 
 
-T = TypeVar("T")
-AfterPlan = Callable[[Tx, Session, Wave, Plan], T]
-"""What a transaction does after it has committed a plan; the wave is ``acting`` then."""
-
-
-class BegunCall(Struct, frozen=True):
-    """A model call that is journalled and not made yet."""
-
-    context: WaveContext
-    """The wave, which is ``deciding``."""
-    prompt: Prompt
-    attempt: int
-    packet: Packet | None
-    """The packet, where it was stored with the call."""
-
-
-def _store_call(tx: Tx, context: WaveContext, compiled: CompiledPacket) -> BegunCall:
-    """Store the packet of a wave that is ``orienting``, and journal the call that is to be made for it."""
-    context = replace(context, wave=compiled.store(tx))
-    context.journal(tx, ModelCalled(model=_model_of(context).name, attempt=1))
-    return BegunCall(context, compiled.prompt, 1, compiled.packet)
-
-
-async def begin_call(context: WaveContext, compiled: CompiledPacket | None = None) -> BegunCall:
-    """Journal the call for the packet that the wave has or that was just ``compiled``.
-
-    In the second case one transaction stores the packet, too. Raises ``ModelError`` for a model that there
-    is not; the packet is stored all the same.
-    """
-    if compiled is None:
-        prompt = await _render_stored(context)
-        model = _model_of(context)
-
-        def journal_call(tx: Tx) -> BegunCall:
-            attempt = _count_calls(tx, context) + 1
-            context.journal(tx, ModelCalled(model=model.name, attempt=attempt))
-            return BegunCall(context, prompt, attempt, None)
-
-        return await context.store.write(journal_call)
-    try:
-        _model_of(context)
-    except ModelError:
-        await context.store.write(compiled.store)
-        raise
-    return await context.store.write(lambda tx: _store_call(tx, context, compiled))
-
-
 def _model_of(context: WaveContext) -> Model:
     return context.engine.model(context.session.model)
 
 
-async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
+async def decide(context: WaveContext) -> Wave:
     """Call the model and commit its plan, with the wave's step to ``acting``.
-
-    ``then`` follows in the same transaction; returns what it returns.
 
     A model that answered with nothing is told so and asked again. Raises ``ModelError`` when the model
     cannot answer, still answers with nothing, or when the provider's content filter ends the answer, whose
     text and usage are kept. Cancelled while the model streams, it commits the text so far as an interrupted
     answer before it raises ``CancelledError``.
     """
-    context = call.context
-    model = _model_of(context)
-    if call.packet is not None:
-        context.engine.remember(context.wave.wave_id, packet=call.packet)
-    wave_id, prompt, tried = context.wave.wave_id, call.prompt, 0
+    store, wave_id = context.store, context.wave.wave_id
+    first = await store.read(lambda connection: _render_stored(connection, context))
+    model, prompt, tried = _model_of(context), first, 0
+    attempt = await store.write(lambda tx: _journal_call(tx, context, model.name))
     while True:
-        attempt = call.attempt + tried
-        answer_stream = AnswerStream(
-            context.store, context.session.session_id, wave_id, f"m-{wave_id}-{attempt}"
-        )
-        answer, started = _Answer(), context.store.clock.monotonic()
+        message_id = f"m-{wave_id}-{attempt}"
+        answer_stream = AnswerStream(store, context.session.session_id, wave_id, message_id)
+        answer, started = _Answer(), store.clock.monotonic()
         try:
             await _hear(context, model, prompt, answer_stream, answer)
         except asyncio.CancelledError:
             answer.calls, answer.stop = [], "interrupted"
-            await asyncio.shield(_commit_plan(context, answer_stream, answer, started, then))
+            await asyncio.shield(_commit_plan(context, answer_stream, answer, started))
             raise
         _take_calls_from_text(context, answer, answer_stream.text)
         error = _unusable(context, model.name, answer, answer_stream.text)
         if error is None:
-            return await _commit_plan(context, answer_stream, answer, started, then)
+            return await _commit_plan(context, answer_stream, answer, started)
         retry = None
         if error.code == "empty_answer" and answer.stop == "end" and tried < EMPTY_RETRIES:
             retry = Retrying("the answer was empty", attempt, EMPTY_WAIT_S * 2**tried)
         unusable = partial(_store_unusable, context, answer_stream, answer, started, retry)
-        await context.store.write(unusable)
+        await store.write(unusable)
         if retry is None:
             raise error
-        await context.store.clock.sleep(retry.wait_s)
-        messages = (*call.prompt.messages, PromptMessage("user", EMPTY_WORDS))
-        prompt, tried = replace(call.prompt, messages=messages), tried + 1
+        await store.clock.sleep(retry.wait_s)
+        messages = (*first.messages, PromptMessage("user", EMPTY_WORDS))
+        prompt, tried, attempt = replace(first, messages=messages), tried + 1, attempt + 1
+
+
+def _render_stored(connection: sqlite3.Connection, context: WaveContext) -> Prompt:
+    return build_prompt(connection, context, packets.load(connection, context.wave.wave_id).packet)
+
+
+def _journal_call(tx: Tx, context: WaveContext, model: str) -> int:
+    """Journal a call that is to be made; returns which of the wave's it is."""
+    (count,) = tx.execute(
+        "SELECT count(*) FROM journal WHERE session_id=? AND wave_id=? AND action=?",
+        (context.session.session_id, context.wave.wave_id, str(Action.MODEL_CALLED)),
+    ).fetchone()
+    context.journal(tx, ModelCalled(model=model, attempt=count + 1))
+    return int(count) + 1
 
 
 def _store_unusable(
@@ -273,23 +231,12 @@ def _unusable(context: WaveContext, model: str, answer: _Answer, text: str) -> M
     )
 
 
-async def _render_stored(context: WaveContext) -> Prompt:
-    """Render the prompt of the packet that the wave has already."""
-
-    def render_stored(connection: sqlite3.Connection) -> Prompt:
-        packet = packets.load(connection, context.wave.wave_id).packet
-        return build_prompt(connection, context, packet)
-
-    return await context.store.read(render_stored)
-
-
 async def _commit_plan(
     context: WaveContext,
     answer_stream: AnswerStream,
     answer: _Answer,
     started: float,
-    then: AfterPlan[T],
-) -> T:
+) -> Wave:
     calls = [
         _plan_call(context, place, call, len(answer.calls))
         for place, call in enumerate(answer.calls, start=1)
@@ -303,8 +250,8 @@ async def _commit_plan(
             # The first call carries the blocks; the others say that there were some.
             planned["thinking"] = [block.body() for block in blocks] if place == 0 else []
 
-    def commit(tx: Tx) -> tuple[Plan, str, T]:
-        answered_at = _store_answer(tx, context, answer_stream, answer, started)
+    def commit(tx: Tx) -> Wave:
+        _store_answer(tx, context, answer_stream, answer, started)
         for refused, written in zip(calls, answer.calls, strict=True):
             if refused["error"]:
                 context.journal(
@@ -340,15 +287,11 @@ async def _commit_plan(
                     payload=call["arguments"],
                 )
                 journal_continued(tx, call, planned)
-        wave = waves.advance(
+        return waves.advance(
             tx, context.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls))
         )
-        session = sessions.load_in(tx, context.session.session_id)
-        return plan, answered_at, then(tx, session, wave, plan)
 
-    plan, answered_at, following = await context.store.write(commit)
-    context.engine.remember(context.wave.wave_id, plan=plan, answered_at=answered_at)
-    return following
+    return await context.store.write(commit)
 
 
 def _is_action(call: Mapping[str, Any]) -> bool:
@@ -359,8 +302,8 @@ def _is_action(call: Mapping[str, Any]) -> bool:
 
 def _store_answer(
     tx: Tx, context: WaveContext, answer_stream: AnswerStream, answer: _Answer, started: float
-) -> str:
-    """Store the text as a message, and journal the call's end with its usage; returns when that was."""
+) -> None:
+    """Store the text as a message, and journal the call's end with its usage."""
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
     if answer.thinking:
         is_kept = bool(keep_blocks(answer.thinking))
@@ -376,7 +319,7 @@ def _store_answer(
             interrupted=answer.stop in ("cut", "interrupted", "filtered"),
             has_fragments=answer_stream.has_fragments,
         )
-    return _journal_completion(tx, context, answer, latency_ms)
+    _journal_completion(tx, context, answer, latency_ms)
 
 
 def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> dict[str, Any]:
@@ -482,15 +425,6 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
             return name
 
 
-def _count_calls(tx: Tx, context: WaveContext) -> int:
-    """Count the model calls of this wave so far."""
-    (count,) = tx.execute(
-        "SELECT count(*) FROM journal WHERE session_id=? AND wave_id=? AND action=?",
-        (context.session.session_id, context.wave.wave_id, str(Action.MODEL_CALLED)),
-    ).fetchone()
-    return int(count)
-
-
 def _journal_retry(context: WaveContext, model: str, event: Retrying) -> Callable[[Tx], None]:
     retried = ModelRetried(
         model=model, reason=event.reason, attempt=event.attempt, wait_s=event.wait_s
@@ -498,7 +432,7 @@ def _journal_retry(context: WaveContext, model: str, event: Retrying) -> Callabl
     return lambda tx: context.journal(tx, retried, result="error")
 
 
-def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_ms: int) -> str:
+def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_ms: int) -> None:
     usage = answer.usage
     spent: dict[str, Any] = {
         "input_tokens": usage.input_tokens,
@@ -507,7 +441,6 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
         "cost_usd": usage.cost_usd,
     }
     sessions.add_usage(tx, context.session.session_id, **spent)
-    at = tx.now()
     context.journal(
         tx,
         ModelCompleted(
@@ -519,12 +452,10 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
             **spent,
         ),
         latency_ms=latency_ms,
-        at=at,
     )
     _say_over_budget(tx, context, usage.input_tokens)
     if usage.doubt:
         _notice_once(tx, context, usage.doubt, usage.doubt.partition("(")[0])
-    return at
 
 
 def _say_over_budget(tx: Tx, context: WaveContext, reported: int) -> None:
@@ -532,9 +463,6 @@ def _say_over_budget(tx: Tx, context: WaveContext, reported: int) -> None:
 
     From the next wave on the session's prompts are counted by the provider's measure.
     """
-    packet = context.engine.recall(context.wave.wave_id).packet
-    if packet is not None and reported <= packet.token_budget:
-        return
     row = tx.execute(
         "SELECT token_budget, json_extract(packet_json, '$.rendering.tokens')"
         " FROM orientation_packets WHERE wave_id=? AND token_budget<?",

@@ -62,12 +62,7 @@ def has_acted(connection: sqlite3.Connection, context: WaveContext) -> bool:
     if context.wave.ordinal == 1 or context.session.rev is not None:
         return False
     previous = f"{context.session.session_id}-w{context.wave.ordinal - 1}"
-    plan = context.engine.recall(previous).plan
-    if plan is not None and not any(
-        call.get("action", call["name"]) in _ACTING for call in plan.calls
-    ):
-        return False
-    if plan is None and _was_copied(connection, previous):
+    if _was_copied(connection, previous):
         return True
     return any(
         action.phase == "confirmed"

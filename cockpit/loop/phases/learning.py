@@ -12,8 +12,9 @@ from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.propose_changing import CHANGING
 from cockpit.loop.decisions.suggest_weights import suggest_weights
+from cockpit.loop.phases.project_change import find_finish, has_changed_nothing
 from cockpit.loop.phases.reading_calls import asks_to_read
-from cockpit.loop.planner.follow_session import learn_session, revise_estimate
+from cockpit.loop.planner.follow_session import correct_estimate, learn_session
 from cockpit.loop.planner.plan_tool import check_finish, find_plan_end
 from cockpit.loop.reentry.kept_actions import release_all
 from cockpit.loop.views.review_text import is_missing_on_github
@@ -22,6 +23,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import events, outbox, plans, sessions, waves
 from cockpit.store.sessions.plans import Plan
+from cockpit.store.sessions.waves import Wave
 
 CONTINUED = "wave.continued"
 """The event that begins the next wave of a session that continues without the user."""
@@ -30,49 +32,68 @@ _NOT_POSTED = "Not posted: GitHub has taken nothing of this session."
 _NOTHING_CHANGED = "Nothing was changed: this session wrote no file and made no commit."
 
 
-def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> None:
+async def learn(context: WaveContext) -> Wave:
     """Take a wave from ``learning`` to ``completed``, and end the session or enqueue its next wave.
 
-    ``changed_nothing``: the wave calls a task done that needs a change, and there is none. The end says so;
-    a task of the backlog is blocked by it, and every task whose edit was refused or failed.
+    An end says so where the task needs a change and there is none; a task of the backlog is blocked by it,
+    and every task whose edit was refused or failed.
     """
-    session_id, wave_id = context.session.session_id, context.wave.wave_id
-    plan = context.engine.recall(wave_id).plan or plans.find(tx.connection, wave_id)
-    judged = judge_after_wave(tx, waves.advance(tx, wave_id, "completed"))
-    if any(each.assessment.missed or each.assessment.regrets for each in judged):
-        suggest_weights(tx, context)
-    if plan is None:
-        return
+    changed_nothing = await has_changed_nothing(context)
+
+    def write(tx: Tx) -> Wave:
+        wave_id = context.wave.wave_id
+        events.ack_owned(tx, wave_id)
+        wave = waves.advance(tx, wave_id, "completed")
+        judged = judge_after_wave(tx, wave)
+        if any(each.assessment.missed or each.assessment.regrets for each in judged):
+            suggest_weights(tx, context)
+        plan = plans.find(tx.connection, wave_id)
+        if plan is not None and not _end_session(tx, context, plan, changed_nothing):
+            _continue_session(tx, context, plan)
+        return wave
+
+    return await context.store.write(write)
+
+
+def _end_session(tx: Tx, context: WaveContext, plan: Plan, changed_nothing: bool) -> bool:
+    """End the session if the plan's ``finish`` counts; returns whether it has ended."""
+    session_id = context.session.session_id
     finish = find_finish(plan)
     end = finish if finish is not None and _has_only_successes(tx, context, plan) else None
     end = find_plan_end(tx, context, plan) or end
-    if end is not None:
-        status, summary = check_finish(tx, context.session, end)
-        if status == "done" and is_missing_on_github(tx.connection, session_id):
-            status, summary = "blocked", f"{_NOT_POSTED} The agent's words: {summary}"
-        unwritten = _list_unwritten(tx.connection, session_id) if status == "done" else []
-        if changed_nothing:
-            summary = f"{summary.rstrip()}\n\n{_NOTHING_CHANGED}"
-            status = "blocked" if context.session.task_id or unwritten else status
-        if unwritten:
-            summary = (
-                f"{summary.rstrip()}\n\nEdits that were refused or failed: {', '.join(unwritten)}."
-            )
-        learn_session(tx, sessions.load_in(tx, session_id), status)
-        session = sessions.set_status(
-            tx,
-            session_id,
-            "completed",
-            actor="agent",
-            detail=SessionCompleted(status=status, summary=summary),
-            result={"status": status, "summary": summary},
+    if end is None:
+        return False
+    status, summary = check_finish(tx, context.session, end)
+    if status == "done" and is_missing_on_github(tx.connection, session_id):
+        status, summary = "blocked", f"{_NOT_POSTED} The agent's words: {summary}"
+    unwritten = _list_unwritten(tx.connection, session_id) if status == "done" else []
+    if changed_nothing:
+        summary = f"{summary.rstrip()}\n\n{_NOTHING_CHANGED}"
+        status = "blocked" if context.session.task_id or unwritten else status
+    if unwritten:
+        summary = (
+            f"{summary.rstrip()}\n\nEdits that were refused or failed: {', '.join(unwritten)}."
         )
-        release_all(tx, session_id, wave_id, "the agent finished without it")
-        reflect(tx, session)
-        if context.engine.settings.on_session_end is not None:
-            context.engine.settings.on_session_end(tx, session)
-        return
-    revise_estimate(tx, sessions.load_in(tx, session_id), context.wave.ordinal)
+    learn_session(tx, sessions.load_in(tx, session_id), status)
+    session = sessions.set_status(
+        tx,
+        session_id,
+        "completed",
+        actor="agent",
+        detail=SessionCompleted(status=status, summary=summary),
+        result={"status": status, "summary": summary},
+    )
+    release_all(tx, session_id, context.wave.wave_id, "the agent finished without it")
+    reflect(tx, session)
+    if context.engine.settings.on_session_end is not None:
+        context.engine.settings.on_session_end(tx, session)
+    return True
+
+
+def _continue_session(tx: Tx, context: WaveContext, plan: Plan) -> None:
+    """Correct an estimate that is passed, and enqueue the next wave where the answer asks for one."""
+    session_id, wave_id = context.session.session_id, context.wave.wave_id
+    correct_estimate(tx, sessions.load_in(tx, session_id), context.wave.ordinal)
     if plan.calls or plan.stop in _continuing_stops(context):
         events.ingest(
             tx,
@@ -91,14 +112,6 @@ def _continuing_stops(context: WaveContext) -> tuple[str, ...]:
     outside, and continues when it is resumed.
     """
     return ("length", "cut") if context.session.interactive else ("length", "cut", "interrupted")
-
-
-def find_finish(plan: Plan) -> tuple[str, str] | None:
-    """Return the status and summary of the plan's valid ``finish`` call, if it has one."""
-    for call in plan.calls:
-        if call["name"] == "finish" and not call["error"]:
-            return str(call["arguments"]["status"]), str(call["arguments"]["summary"])
-    return None
 
 
 def _list_unwritten(connection: sqlite3.Connection, session_id: str) -> list[str]:

@@ -26,8 +26,8 @@ from cockpit.loop.phases.session_tools import read_evidence, tools_of_session
 from cockpit.loop.phases.take_in_task import (
     find_opening,
     propose_written,
-    read_task,
     record_facts,
+    take_in_task,
     tell_of_missing,
 )
 from cockpit.loop.phases.tool_results import (
@@ -62,52 +62,33 @@ from cockpit.store.sessions import (
 from cockpit.store.sessions.context_requests import (
     ContextRequest,
 )
-from cockpit.store.sessions.plans import Plan
-from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
 KEPT_SHARE = 16
 """Results that are kept for their meaning take at most this part of the budget; older ones compete."""
 
 
-async def observe(context: WaveContext) -> tuple[Session, Wave]:
-    """Take a wave from ``observing`` to ``orienting``; returns it with the session as it is then.
+async def observe(context: WaveContext) -> Wave:
+    """Take a wave from ``observing`` to ``orienting``.
 
     Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
     await refresh_skills(context.engine)
     await compare_skills(context)
     opening = context.store.read_now(lambda connection: find_opening(connection, context.wave))
-    take_in_task: Callable[[Tx], None] | None = None
     if opening is not None:
-        take_in_task, has_requests = await read_task(context, opening)
-        if has_requests or context.wave.ordinal > 1:
-            await context.store.write(take_in_task)
-            take_in_task = None
+        await take_in_task(context, opening)
         await propose_written(context, opening)
     await _await_requests(context)
     await _await_discussion(context)
-    if context.wave.ordinal > 1:
-        await request_evidence(context)
+    await request_evidence(context)
     await request_by_rules(context)
     await request_knowledge(context)
     work = context.store.read_now(
         lambda connection: list_work(connection, context, _list_changed_files(connection, context))
     )
-    if take_in_task is not None and (work.granted or work.earlier_reads or work.has_open_jobs):
-        await context.store.write(take_in_task)  # before the facts that jobs read
-        take_in_task = None
-    close_jobs = await run_observation_jobs(context, work)
-
-    def take_in(tx: Tx) -> tuple[Session, Wave]:
-        if close_jobs is not None:
-            close_jobs(tx)
-        if take_in_task is not None:
-            take_in_task(tx)
-        wave = _take_in_results(tx, context)
-        return sessions.load_in(tx, context.session.session_id), wave
-
-    return await context.store.write(take_in)
+    await run_observation_jobs(context, work)
+    return await context.store.write(lambda tx: _take_in_results(tx, context))
 
 
 async def _await_requests(context: WaveContext) -> None:
@@ -210,12 +191,11 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         new_facts += tell_of_missing(tx, context)
     if context.wave.ordinal > 1:
         previous = waves.load_in(tx, _previous_wave_id(context))
-        plan = context.engine.recall(previous.wave_id).plan
         if previous.phase == "failed_terminal":
             new_facts.append(_given_up_notice(tx, previous))
             results = []
         else:
-            results = read_exchanges(tx.connection, previous, plan)
+            results = read_exchanges(tx.connection, previous)
         evidence = read_evidence(
             context,
             connection=tx.connection,
@@ -224,7 +204,7 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         )
         offer_tools(tx, context.engine, context.session, context.wave, evidence)
         new_facts += [result.fact() for result in results]
-        new_facts += _notices(tx, context, previous, plan)
+        new_facts += _notices(tx, context, previous)
         new_facts += _repeat_notice(tx, context, results)
         changed = _changed_type(tx, context)
         new_facts += changed
@@ -262,9 +242,9 @@ def _given_up_notice(tx: Tx, previous: Wave) -> Fact:
     return pinned_text_fact("notice", f"notice:{previous.ordinal}", text)
 
 
-def _notices(tx: Tx, context: WaveContext, previous: Wave, plan: Plan | None) -> list[Fact]:
+def _notices(tx: Tx, context: WaveContext, previous: Wave) -> list[Fact]:
     """Return cockpit's notice to the agent that its last answer was interrupted or cut, if it was."""
-    plan = plan or plans.find(tx.connection, previous.wave_id)
+    plan = plans.find(tx.connection, previous.wave_id)
     match plan.stop if plan is not None else "":
         case "interrupted" if context.session.interactive:
             text = f"The user interrupted you. {DISCUSS_NOTICE}"

@@ -21,7 +21,6 @@ from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt, ToolSpec
 from cockpit.loop.phases.wave_epoch import expect_cached, read_standing
 from cockpit.loop.phases.wave_prompt import (
-    build_prompt,
     estimate_overheads,
     find_tokenizer,
     measure_prompt,
@@ -48,25 +47,15 @@ LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
 """Reads the texts of facts by id."""
 
 
-class CompiledPacket(Struct, frozen=True):
-    """A packet that is not stored yet."""
-
-    packet: Packet
-    prompt: Prompt
-    """The packet as Decide sends it."""
-    store: Callable[[Tx], Wave]
-    """Stores the packet and takes the wave to ``deciding``; Decide runs it with its first write."""
-
-
-async def orient(context: WaveContext) -> CompiledPacket:
-    """Compile the wave's packet, render its prompt and measure it.
+async def orient(context: WaveContext) -> Wave:
+    """Compile the wave's packet, measure its prompt and store it; the wave is ``deciding`` then.
 
     Raises ``PinnedOverBudget`` when the pinned facts alone exceed the token budget.
     """
     started = context.store.clock.monotonic()
-    packet, prompt = await asyncio.to_thread(_compile, context)
+    packet = await asyncio.to_thread(_compile, context)
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
-    return CompiledPacket(packet, prompt, lambda tx: _store_packet(tx, context, packet, latency_ms))
+    return await context.store.write(lambda tx: _store_packet(tx, context, packet, latency_ms))
 
 
 def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) -> Profile:
@@ -77,19 +66,10 @@ def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) ->
     return context.engine.profile(connection, context.session.profile_id, version)
 
 
-def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
-    store = context.store
-    load_texts = partial(context.engine.texts.load, store.read_now)
-
-    def read(connection: sqlite3.Connection) -> tuple[Packet, Prompt] | _Inputs:
-        is_new = context.engine.recall(context.wave.wave_id).is_new
-        stored = None if is_new else packets.find(connection, context.wave.wave_id)
-        if stored is not None:
-            return stored.packet, build_prompt(connection, context, stored.packet)
-        return _read_inputs(connection, context, load_texts)
-
-    inputs = store.read_now(read)
-    return inputs if isinstance(inputs, tuple) else _compile_inputs(context, inputs, load_texts)
+def _compile(context: WaveContext) -> Packet:
+    load_texts = partial(context.engine.texts.load, context.store.read_now)
+    inputs = context.store.read_now(lambda c: _read_inputs(c, context, load_texts))
+    return _compile_inputs(context, inputs, load_texts)
 
 
 def _read_inputs(
@@ -107,9 +87,7 @@ def _read_inputs(
     return _Inputs(profile, columns, tools, Rendering(overheads, *tokenizer), standing)
 
 
-def _compile_inputs(
-    context: WaveContext, inputs: _Inputs, load_texts: LoadTexts
-) -> tuple[Packet, Prompt]:
+def _compile_inputs(context: WaveContext, inputs: _Inputs, load_texts: LoadTexts) -> Packet:
     def render(packet: Packet) -> Prompt:
         return render_for_wave(context, packet, load_texts(shown_in(packet)), inputs.tools)
 
@@ -118,7 +96,8 @@ def _compile_inputs(
     model, prices = context.session.model, context.engine.settings.model.prices
     standing = replace(standing, prices=find_cache_prices(model, prices.get(model), profile.cache))
     ordinal = context.wave.ordinal
-    return compile_to_fit(inputs.columns, profile, ordinal, inputs.rendering, render, standing)
+    packet, _ = compile_to_fit(inputs.columns, profile, ordinal, inputs.rendering, render, standing)
+    return packet
 
 
 class _Inputs(Struct, frozen=True):

@@ -12,7 +12,6 @@ from pathlib import Path
 from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.act.text_edits import bytes_digest
 from cockpit.core.canonical_json import digest
-from cockpit.loop.phases.learning import find_finish
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.sessions import outbox, plans
 from cockpit.store.sessions.outbox import OutboxAction
@@ -41,12 +40,12 @@ async def read_project_state(root: Path) -> str:
     return digest([head.text, entries, bytes_digest(change.stdout)])
 
 
-def may_lack_change(context: WaveContext, plan: Plan | None) -> bool:
-    """Return whether the wave may call a task done that needs a change; ``plan`` None: it was not read."""
-    task_type = context.engine.task_types.get(context.session.task_type)
-    if task_type is None or not task_type.must_change or context.session.role:
-        return False
-    return plan is None or find_finish(plan) is not None
+def find_finish(plan: Plan) -> tuple[str, str] | None:
+    """Return the status and summary of the plan's valid ``finish`` call, if it has one."""
+    for call in plan.calls:
+        if call["name"] == "finish" and not call["error"]:
+            return str(call["arguments"]["status"]), str(call["arguments"]["summary"])
+    return None
 
 
 async def has_changed_nothing(context: WaveContext) -> bool:
@@ -54,7 +53,8 @@ async def has_changed_nothing(context: WaveContext) -> bool:
 
     Where git cannot tell, a command that may have changed something counts as a change.
     """
-    if not may_lack_change(context, context.engine.recall(context.wave.wave_id).plan):
+    task_type = context.engine.task_types.get(context.session.task_type)
+    if task_type is None or not task_type.must_change or context.session.role:
         return False
     finish, actions, before = context.store.read_now(lambda c: _read(c, context))
     if finish is None or finish[0] != "done" or any(map(_is_change, actions)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -38,6 +38,7 @@ from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.stored_records import StoredRecords
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import ContextRefused
+from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import context_requests, proposals
 
 FROM_STORE = "stored facts"
@@ -51,58 +52,70 @@ def request_id_of_call(key: str) -> str:
     return f"q-{key.removeprefix('k-')[:12]}"
 
 
-Write = Callable[[Tx], object]
-
-
 class PreparedRequest(Struct, frozen=True):
-    """A context request that was previewed. Without a write it is stored already."""
+    """A context request that was previewed. Without refusal and body it is stored already."""
 
-    refuse: Write | None = None
-    """Refuses it, where nothing of it can be granted or all of it is in the packet."""
-    store: Write | None = None
-    """Proposes it, or serves it from what is stored; a policy or rules may let it pass."""
+    refused: ContextRefused | None = None
+    """Why nothing of it can be granted, or that all of it is in the packet."""
+    body: Mapping[str, Any] | None = None
+    """What the proposal shows."""
+    is_stored: bool = False
+    """Whether everything was read before and nothing has changed: no proposal is needed."""
 
 
-async def propose_context_request(context: WaveContext, call: Mapping[str, Any]) -> list[Write]:
-    """Preview a call that asks to read; returns the writes that propose it or refuse it.
+async def propose_context_request(context: WaveContext, call: Mapping[str, Any]) -> None:
+    """Propose a call that asks to read, or serve it from what is stored; a policy or rules may let it pass.
 
     A request of which nothing can be granted is refused, with a message that the model can act on.
     """
     prepared = await prepare_request(context, call)
-    write = prepared.refuse or prepared.store
-    return [] if write is None else [write]
+    if (refused := prepared.refused) is not None:
+        await context.store.write(lambda tx: _refuse(tx, context, refused))
+    else:
+        await store_request(context, call, prepared)
+
+
+async def store_request(
+    context: WaveContext, call: Mapping[str, Any], prepared: PreparedRequest
+) -> None:
+    """Store a request that was not refused, once."""
+    body = prepared.body
+    if body is not None:
+        create = _serve_stored if prepared.is_stored else _create_proposal
+        await context.store.write(lambda tx: create(tx, context, call, body))
 
 
 async def prepare_request(context: WaveContext, call: Mapping[str, Any]) -> PreparedRequest:
     """Check and preview a call that asks to read; nothing is read and nothing stored."""
     arguments = request_arguments(call)
     parsed = parse_call("request_context", canonical_json(arguments))
-    is_new = context.engine.recall(context.wave.wave_id).is_new
     guards = standard_guards(context.engine.ground.confined)
 
     def find_refusal(connection: sqlite3.Connection) -> tuple[GuardState | None, Refusal | None]:
-        if not is_new and _is_stored(connection, call):
+        if _is_stored(connection, call):
             return None, None
         state = read_guard_state(connection, context)
         # The guards read files: not on the event loop.
         return state, first_refusal(guards, parsed, state)
 
-    def refuse(message: str) -> PreparedRequest:
-        return PreparedRequest(refuse=lambda tx: _refuse(tx, context, call, message))
+    def refuse(message: str, guard: str = "") -> PreparedRequest:
+        return PreparedRequest(
+            ContextRefused(message=message, request=dict(arguments), guard=guard)
+        )
 
     state, refusal = await context.store.read(find_refusal)
     if state is None:
         return PreparedRequest()
     refusal = refusal or await ask_own_guards(context, parsed, state)
     if refusal is not None:
-        return PreparedRequest(refuse=_refuse_by_guard(context, call, refusal))
+        return refuse(refusal.message, refusal.guard)
     try:
         request = parse_request(arguments, rev=context.session.rev)
     except RequestRefused as error:
         return refuse(str(error))
     gateway = open_gateway(context)
     names = [str(item) for item in request.scope]
-    compared = await compare_with_packet(context, gateway, names, state)
+    compared = await compare_with_packet(context, gateway, names)
     state = replace(state, shown_items=compared.shown)
     redundant = RedundantReadGuard(context.engine.ground.confined)
     places = await asyncio.to_thread(lambda: {n: redundant.find_place(n, state) for n in names})
@@ -111,7 +124,7 @@ async def prepare_request(context: WaveContext, call: Mapping[str, Any]) -> Prep
         whole = parse_call("request_context", canonical_json({**arguments, "scope": names}))
         refusal = await asyncio.to_thread(redundant.check, whole, state)
         if refusal is not None:
-            return PreparedRequest(refuse=_refuse_by_guard(context, call, refusal))
+            return refuse(refusal.message, refusal.guard)
     unread = [item for item in request.scope if not places[str(item)]]
     unread = [item for item in unread if str(item) not in compared.stored]
     try:
@@ -126,22 +139,18 @@ async def prepare_request(context: WaveContext, call: Mapping[str, Any]) -> Prep
     items = [preview_record(preview) for preview in previews]
     if all(item["refused"] for item in items):
         return refuse("; ".join(f"{item['item']}: {item['refused']}" for item in items))
-    body = _body(request, items)
-    if not any(item["item"] not in compared.stored for item in items if not item["refused"]):
-        return PreparedRequest(store=lambda tx: _serve_stored(tx, context, call, body))
-    return PreparedRequest(store=lambda tx: _create_proposal(tx, context, call, body))
+    is_stored = all(item["item"] in compared.stored for item in items if not item["refused"])
+    return PreparedRequest(body=_body(request, items), is_stored=is_stored)
 
 
-async def propose_before_packet(
-    context: WaveContext, key: str, request: ContextRequest
-) -> Write | None:
-    """Preview a request that cockpit makes before the session has a packet; returns what proposes it.
+async def propose_before_packet(context: WaveContext, key: str, request: ContextRequest) -> None:
+    """Propose a request that cockpit makes before the session has a packet.
 
-    None where it is stored already, nothing of it can be read, or one of the user's own guards refuses it.
+    Not where it is stored already, nothing of it can be read, or one of the user's own guards refuses it.
     """
     call: dict[str, Any] = {"call_id": "", "key": key}
     if context.store.read_now(lambda connection: _is_stored(connection, call)):
-        return None
+        return
     arguments = {
         "purpose": request.purpose,
         "question": request.question,
@@ -151,11 +160,11 @@ async def propose_before_packet(
     state = GuardState(project_repo=context.engine.repo, pinned_rev=context.session.rev is not None)
     parsed = parse_call("request_context", canonical_json(arguments))
     if await ask_own_guards(context, parsed, state) is not None:
-        return None
+        return
     items = [preview_record(each) for each in await open_gateway(context).preview(request)]
-    if all(item["refused"] for item in items):
-        return None
-    return lambda tx: _create_proposal(tx, context, call, _body(request, items))
+    if not all(item["refused"] for item in items):
+        body = _body(request, items)
+        await context.store.write(lambda tx: _create_proposal(tx, context, call, body))
 
 
 def _body(request: ContextRequest, items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -242,7 +251,7 @@ def _create_proposal(
             call["call_id"],
             body,
             _risk_of(body),
-        ).body
+        )
     proposal = proposals.create(
         tx,
         proposal_id=proposal_id,
@@ -283,23 +292,18 @@ def _is_stored(connection: sqlite3.Connection, call: Mapping[str, Any]) -> bool:
     return row is not None
 
 
-def _refuse_by_guard(
-    context: WaveContext, call: Mapping[str, Any], refusal: Refusal
-) -> Callable[[Tx], object]:
-    def refuse(tx: Tx) -> None:
-        refused = ContextRefused(
-            message=refusal.message,
-            request=dict(request_arguments(call)),
-            guard=refusal.guard,
-        )
+def _refuse(tx: Tx, context: WaveContext, refused: ContextRefused) -> None:
+    """Journal a refusal; a wave that resumes after a crash has it already."""
+    row = tx.execute(
+        "SELECT 1 FROM journal WHERE session_id=? AND wave_id=? AND action=?"
+        " AND json_extract(detail_json, '$.message')=?",
+        (
+            *(context.session.session_id, context.wave.wave_id),
+            *(str(Action.CONTEXT_REFUSED), refused.message),
+        ),
+    ).fetchone()
+    if row is None:
         context.journal(tx, refused, result="refused")
-
-    return refuse
-
-
-def _refuse(tx: Tx, context: WaveContext, call: Mapping[str, Any], message: str) -> None:
-    refused = ContextRefused(message=message, request=dict(request_arguments(call)))
-    context.journal(tx, refused, result="refused")
 
 
 def _count_grantable(items: Sequence[Mapping[str, Any]]) -> str:

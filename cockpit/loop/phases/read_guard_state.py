@@ -28,8 +28,7 @@ def read_guard_state(connection: sqlite3.Connection, context: WaveContext) -> Gu
     session_id = context.session.session_id
     actions = outbox.select_for_session(connection, session_id)
     changes, failed_commands = _count_changes(connection, session_id, actions)
-    kept = context.engine.recall(context.wave.wave_id).packet
-    packet = kept or packets.load(connection, context.wave.wave_id).packet
+    packet = packets.load(connection, context.wave.wave_id).packet
     return GuardState(
         packet_files=_list_packet_files(connection, context, packet, actions),
         failed_commands=failed_commands,

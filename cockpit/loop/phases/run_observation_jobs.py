@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -95,12 +96,10 @@ def _facts_full_in_all_packets(
     return common
 
 
-async def run_observation_jobs(
-    context: WaveContext, work: ObservationWork
-) -> Callable[[Tx], None] | None:
-    """Read everything in ``work``, durably; returns the write that answers the granted requests, if any.
+async def run_observation_jobs(context: WaveContext, work: ObservationWork) -> None:
+    """Read everything in ``work``, durably, and answer the granted requests.
 
-    Observe commits it with its own. Jobs that an earlier process planned for the wave and did not end run as
+    Jobs that an earlier process planned for the wave and did not end run as
     they were planned.
     """
     started = context.store.clock.monotonic()
@@ -117,7 +116,7 @@ async def run_observation_jobs(
     elif work.granted:
         jobs = []
     else:
-        return None
+        return
     wave = context.wave
     look = ObservingWave(
         context.session.session_id,
@@ -129,7 +128,9 @@ async def run_observation_jobs(
     )
     unwritten = await _run_jobs(context, look, jobs)
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
-    return _close_jobs(context, look, work.granted, unwritten, latency_ms)
+    await context.store.write(
+        lambda tx: _close_jobs(tx, context, look, work.granted, unwritten, latency_ms)
+    )
 
 
 async def _list_unplanned(context: WaveContext, work: ObservationWork) -> list[tuple[str, str]]:
@@ -195,12 +196,15 @@ async def _run_jobs(
             now=context.store.clock.monotonic,
         )
     )
+    most = context.engine.settings.observe.max_facts
     try:
         while not running.done():
             await ended_jobs.wait_for_batch(running, context.store.clock)
             if not running.done():
                 batch = ended_jobs.take()
-                await context.store.write(_write_batch(context, look, batch))
+                await context.store.write(
+                    partial(observation_jobs.record_results, wave=look, results=batch, most=most)
+                )
         await running
     finally:
         # No job outlives this, whatever ends it: a cancellation, a full disk.
@@ -254,34 +258,25 @@ class _EndedJobs:
         return batch
 
 
-def _write_batch(
-    context: WaveContext, look: ObservingWave, ended: Sequence[JobResult]
-) -> Callable[[Tx], None]:
-    max_facts = context.engine.settings.observe.max_facts
-    return lambda tx: observation_jobs.record_results(tx, look, ended, most=max_facts)
-
-
 def _close_jobs(
+    tx: Tx,
     context: WaveContext,
     look: ObservingWave,
     granted: Sequence[ContextRequest],
     unwritten: Sequence[JobResult],
     latency_ms: int,
-) -> Callable[[Tx], None]:
+) -> None:
     """Write the last batch, supersede older content, answer the requests and count the jobs."""
-
-    def close(tx: Tx) -> None:
-        wave_id = context.wave.wave_id
-        _write_batch(context, look, unwritten)(tx)
-        observation_jobs.finish_wave(tx, look, most=context.engine.settings.observe.max_facts)
-        for request in granted:
-            outcomes = observation_jobs.summarize_items(
-                tx.connection, look, request.request_id, job_planner.REASON_TEXTS
-            )
-            context_requests.record_fetched(
-                tx, request.request_id, wave_id=wave_id, outcomes=outcomes, latency_ms=latency_ms
-            )
-        counts = observation_jobs.summarize_wave(tx.connection, wave_id)
-        context.journal(tx, counts, latency_ms=latency_ms)
-
-    return close
+    wave_id, max_facts = context.wave.wave_id, context.engine.settings.observe.max_facts
+    observation_jobs.record_results(tx, look, unwritten, most=max_facts)
+    observation_jobs.finish_wave(tx, look, most=max_facts)
+    for request in granted:
+        outcomes = observation_jobs.summarize_items(
+            tx.connection, look, request.request_id, job_planner.REASON_TEXTS
+        )
+        context_requests.record_fetched(
+            tx, request.request_id, wave_id=wave_id, outcomes=outcomes, latency_ms=latency_ms
+        )
+    context.journal(
+        tx, observation_jobs.summarize_wave(tx.connection, wave_id), latency_ms=latency_ms
+    )

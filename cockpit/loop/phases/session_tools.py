@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from functools import cache
 
 from cockpit.act.model_tools import ACTIONS, GROW, PLANNING, RESUME, TOOLS, WITH_TASK, ToolDef
-from cockpit.core.canonical_json import canonical_json
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.phases.tool_results import Exchange
@@ -39,20 +37,28 @@ def callable_tools(context: WaveContext) -> tuple[ToolDef, ...]:
 
 
 def _tools_of(context: WaveContext, rare: frozenset[str]) -> tuple[ToolDef, ...]:
-    task_type = context.engine.task_types.get(context.session.task_type)
+    engine, session = context.engine, context.session
+    task_type, role = engine.task_types.get(session.task_type), engine.role(session.role)
     reads_only = task_type is not None and task_type.reads_only
-    role = context.engine.role(context.session.role)
-    role_tools = None if role is None else tuple(role.tools)
-    has_skills, has_task = (
-        offers_skills(context.engine.settings),
-        context.session.task_id is not None,
-    )
-    plans = context.session.task_type == PLAN_TYPE
-    has_added = bool(added_tools_of(context).definitions)
-    grows = grows_tools(context)
-    return _select_tools(
-        reads_only, role_tools, has_skills, has_task, plans, grows, has_added, rare
-    )
+    plans = session.task_type == PLAN_TYPE and role is None
+    allowed = {tool.name for tool in TOOLS}
+    if role is not None:
+        allowed = {*role.tools, RESUME}
+    if role is not None or plans or not reads_only:
+        allowed -= {task_type_tool.TOOL}
+    if reads_only:
+        allowed -= set(ACTIONS)
+    if not offers_skills(engine.settings):
+        allowed -= {SKILL_TOOL}
+    if not plans:
+        allowed -= set(PLANNING)
+    if plans or not grows_tools(context):
+        allowed -= {GROW}
+    if session.task_id is None:
+        allowed -= set(WITH_TASK)
+    if not added_tools_of(context).definitions and not allowed & {*ACTIONS, GROW}:
+        allowed -= {RESUME}
+    return tuple(tool for tool in TOOLS if tool.name in allowed - (set(RARE) - rare))
 
 
 def read_evidence(
@@ -90,18 +96,15 @@ def read_evidence(
 def _read_attempt(exchange: Exchange) -> Attempt:
     is_request = exchange.call == "request_context" and exchange.status != "malformed"
     scope = tuple(map(str, exchange.arguments.get("scope", ()))) if is_request else ()
-    arguments = canonical_json(dict(exchange.arguments))
-    return Attempt(exchange.call, arguments, scope, exchange.result, exchange.status)
+    return Attempt(exchange.call, scope, exchange.result)
 
 
 def _find_lost(connection: sqlite3.Connection, context: WaveContext) -> str:
     """Return what the packet before dropped for want of room, or what the agent had to ask for again."""
     session_id, ordinal = context.session.session_id, context.wave.ordinal
-    before = context.engine.recall(waves.wave_id_of(session_id, ordinal - 1)).packet
-    if before is None:
-        stored = packets.find_before(connection, session_id, ordinal)
-        before = stored.packet if stored is not None else None
-    dropped = sum(count for reason, count in before.drops if reason in LOST) if before else 0
+    before = packets.find_before(connection, session_id, ordinal)
+    drops = before.packet.drops if before else ()
+    dropped = sum(count for reason, count in drops if reason in LOST)
     if dropped:
         return f"{pluralize(dropped, 'fact')} had no room"
     # A wave is known to have lacked something once the wave after it has asked for that.
@@ -118,37 +121,3 @@ def grows_tools(context: WaveContext) -> bool:
     engine = context.engine
     can_grow = engine.settings.grow_tool is not None and engine.added is not None
     return can_grow and engine.ground.sandbox.works
-
-
-@cache
-def _select_tools(
-    reads_only: bool,
-    role_tools: tuple[str, ...] | None,
-    has_skills: bool,
-    has_task: bool,
-    plans: bool,
-    grows: bool,
-    has_added: bool,
-    rare: frozenset[str],
-) -> tuple[ToolDef, ...]:
-    if role_tools is not None:
-        allowed = (frozenset(role_tools) | {RESUME}) - {task_type_tool.TOOL}
-    else:
-        allowed = frozenset(tool.name for tool in TOOLS)
-        if not reads_only:
-            allowed -= {task_type_tool.TOOL}
-    if reads_only:
-        allowed -= set(ACTIONS)
-    if not has_skills:
-        allowed -= {SKILL_TOOL}
-    if not plans or role_tools is not None:
-        allowed -= set(PLANNING)
-    else:
-        allowed -= {task_type_tool.TOOL, GROW}
-    if not grows:
-        allowed -= {GROW}
-    if not has_task:
-        allowed -= set(WITH_TASK)
-    if not has_added and not allowed & {*ACTIONS, GROW}:
-        allowed -= {RESUME}
-    return tuple(tool for tool in TOOLS if tool.name in allowed - (frozenset(RARE) - rare))

@@ -7,7 +7,7 @@ What other text of the task names is proposed. See ``docs/reference/loop.md``, c
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cockpit.core.canonical_json import digest, parse_json
@@ -83,14 +83,8 @@ async def _read_frame(context: WaveContext) -> Fact | None:
     return await read_frame(open_gateway(context).ground, tests, context.wave.pinned_now[:10])
 
 
-async def read_task(
-    context: WaveContext, opening: Mapping[str, Any]
-) -> tuple[Callable[[Tx], None], bool]:
-    """Return the write of the first wave's facts: identity, capabilities, the task as the user put it, and
-    the frame.
-
-    It can wait for the wave's own, unless it stores requests, too: the second value.
-    """
+async def take_in_task(context: WaveContext, opening: Mapping[str, Any]) -> None:
+    """Store the first wave's facts: identity, capabilities, the task as the user put it, and the frame."""
     frame = await _read_frame(context)
     confined, user_dir = context.engine.ground.confined, context.engine.settings.user_dir
     # A review's opening contains the object of the task; that of other tasks is the user's text.
@@ -123,7 +117,7 @@ async def read_task(
         if named:
             _grant(tx, context, "named", named, NAMED_PURPOSE, by=NAMED, note="named by you")
 
-    return write, bool(included or unread or named or opening.get("proposed"))
+    await context.store.write(write)
 
 
 async def propose_written(context: WaveContext, opening: Mapping[str, Any]) -> None:
@@ -143,9 +137,7 @@ async def propose_written(context: WaveContext, opening: Mapping[str, Any]) -> N
         rev=session.rev,
     )
     key = f"k-{digest([context.wave.wave_id, WRITTEN_PURPOSE])}"
-    propose = await propose_before_packet(context, key, request)
-    if propose is not None:
-        await context.store.write(propose)
+    await propose_before_packet(context, key, request)
 
 
 async def _measure(context: WaveContext, items: Sequence[str]) -> Mapping[str, int | None]:

@@ -36,7 +36,6 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import context_requests, outbox, plans, proposals
 from cockpit.store.sessions.outbox import OutboxAction
-from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.waves import Wave
 
 MAX_RESULT_CHARS = 24_000
@@ -197,14 +196,9 @@ def release_kept_results(tx: Tx, wave: Wave, results: Sequence[Exchange], max_to
             pins.release(tx, wave.session_id, kept, wave.ordinal)
 
 
-def read_exchanges(
-    connection: sqlite3.Connection, wave: Wave, plan: Plan | None = None
-) -> list[Exchange]:
-    """Return the exchanges of ``wave`` in the order of its calls, all of which have ended.
-
-    ``plan`` is the wave's, where the caller has it.
-    """
-    plan = plan or plans.find(connection, wave.wave_id)
+def read_exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:
+    """Return the exchanges of ``wave`` in the order of its calls, all of which have ended."""
+    plan = plans.find(connection, wave.wave_id)
     if plan is None:
         return []
     exchanges = []

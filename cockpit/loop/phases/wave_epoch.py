@@ -20,12 +20,10 @@ from cockpit.observe.count_tokens import count_again, count_tokens
 from cockpit.store.context import packets
 from cockpit.store.context.entry_text import parts_of, point_fact
 from cockpit.store.context.facts import FactText
-from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import Change
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.event_types import Action
-from cockpit.store.sessions import waves
 
 if TYPE_CHECKING:
     from cockpit.orient.epochs import Standing
@@ -39,13 +37,9 @@ def read_standing(
     load_texts: Callable[[Sequence[str]], Mapping[str, FactText]],
 ) -> Standing:
     """Read what the wave's packet stands on; ``load_texts`` reads the texts of facts by id."""
-    last_wave = waves.wave_id_of(context.session.session_id, context.wave.ordinal - 1)
-    before = context.engine.recall(last_wave).packet
-    if before is None:
-        stored = packets.find_before(connection, context.session.session_id, context.wave.ordinal)
-        if stored is not None:
-            before, last_wave = stored.packet, stored.wave_id
-    is_cold = before is not None and _is_cold(connection, context, profile, last_wave)
+    stored = packets.find_before(connection, context.session.session_id, context.wave.ordinal)
+    before = stored.packet if stored is not None else None
+    is_cold = stored is not None and _is_cold(connection, context, profile, stored.wave_id)
 
     def find_changes(
         pairs: Sequence[tuple[str, str]], waves: Sequence[Sequence[str]], shown: Sequence[str]
@@ -60,27 +54,20 @@ def read_standing(
 
 def digest_tools(tools: Sequence[ToolSpec]) -> str:
     """Return the digest of tools as they are described to the model."""
-    return _tools_digests.get(tools) or _tools_digests.put(tools, text_digest(tools_json(tools)))
-
-
-_tools_digests: KeptByIdentity[Sequence[ToolSpec], str] = KeptByIdentity(64)
-"""Waves of one profile share their tools."""
+    return text_digest(tools_json(tools))
 
 
 def _is_cold(
     connection: sqlite3.Connection, context: WaveContext, profile: Profile, last_wave: str
 ) -> bool:
     """Whether the wave begins later after the answer of ``last_wave`` than the provider's cache lives."""
-    answered_at = context.engine.recall(last_wave).answered_at
-    if not answered_at:
-        row = connection.execute(
-            "SELECT at FROM journal WHERE wave_id=? AND action=? ORDER BY seq DESC LIMIT 1",
-            (last_wave, str(Action.MODEL_COMPLETED)),
-        ).fetchone()
-        if row is None:
-            return False
-        answered_at = row[0]
-    idle = datetime.fromisoformat(context.wave.pinned_now) - datetime.fromisoformat(answered_at)
+    row = connection.execute(
+        "SELECT at FROM journal WHERE wave_id=? AND action=? ORDER BY seq DESC LIMIT 1",
+        (last_wave, str(Action.MODEL_COMPLETED)),
+    ).fetchone()
+    if row is None:
+        return False
+    idle = datetime.fromisoformat(context.wave.pinned_now) - datetime.fromisoformat(row[0])
     return idle > timedelta(seconds=profile.cache.lifetime_s)
 
 

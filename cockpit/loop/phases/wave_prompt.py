@@ -9,25 +9,23 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
 from cockpit.act.model_tools import TOOLS
 from cockpit.core.fenced_text import MESSAGE_TOKENS
-from cockpit.decide.measure_prompt import MOST_CHARACTERS, count_prompt, count_tools
-from cockpit.decide.model import PacketFact, Prompt, PromptMessage, ToolSpec
+from cockpit.decide.measure_prompt import count_prompt, count_tools
+from cockpit.decide.model import PacketFact, Prompt, ToolSpec
 from cockpit.decide.render_prompt import render
 from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.session_tools import tools_of_session
-from cockpit.loop.tools.added_tools import OfferedTools
 from cockpit.loop.tools.offer_tools import added_tools_of, describe_added
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.count_tokens import O200K, count_again, vocabulary_for
 from cockpit.store.context import packets
 from cockpit.store.context.entry_text import fact_shown, facts_shown, text_shown
 from cockpit.store.context.facts import FactText
-from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packets import POINTED, RENDER_ORDER, Entry, Overheads, Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.details.waves import PROVIDERS
@@ -82,7 +80,7 @@ def render_packet(
     entries = {band.name: band.entries for band in packet.bands}
     packet_facts: list[PacketFact] = []
     for band in RENDER_ORDER:
-        packet_facts += _show_band(band, entries[band], texts)
+        packet_facts += [_show(band, entry, texts) for entry in entries[band]]
     return render(
         packet_facts,
         tools,
@@ -91,45 +89,6 @@ def render_packet(
         target=target,
         max_output_tokens=_answer_of(packet),
     )
-
-
-class _ShownBand(NamedTuple):
-    """The entries of a band as facts of a prompt, and what these were made of."""
-
-    band: str
-    entries: tuple[Entry, ...] = ()
-    fact_ids: Sequence[str] = ()
-    texts: Sequence[FactText | None] = ()
-    facts: Sequence[PacketFact] = ()
-
-
-_shown_bands: KeptByIdentity[Entry, _ShownBand] = KeptByIdentity(96)
-"""The bands of the newest packets, by their first entry: within an epoch they only grow."""
-
-
-def _show_band(
-    band: str, entries: tuple[Entry, ...], texts: Mapping[str, FactText]
-) -> Sequence[PacketFact]:
-    if not entries:
-        return ()
-    shown = _shown_bands.get(entries[0])
-    # Sequences compare their items by identity first.
-    if (
-        shown is None
-        or shown.band != band
-        or shown.entries != entries[: len(shown.entries)]
-        or shown.texts != [*map(texts.get, shown.fact_ids)]
-    ):
-        shown = _ShownBand(band, texts=[])
-    added = entries[len(shown.entries) :]
-    if not added:
-        return shown.facts
-    facts = [*shown.facts, *(_show(band, entry, texts) for entry in added)]
-    names = (name for entry in added for name in (entry.fact_id, *entry.base.split()))
-    fact_ids = [*shown.fact_ids, *names]
-    shown_texts = [*map(texts.get, fact_ids)]
-    shown = _ShownBand(band, entries, fact_ids, shown_texts, facts)
-    return _shown_bands.put(entries[0], shown).facts
 
 
 def _show(band: str, entry: Entry, texts: Mapping[str, FactText]) -> PacketFact:
@@ -184,34 +143,17 @@ def estimate_overheads(profile: Profile, tools: Sequence[ToolSpec], ordinal: int
     )
     # The system text, and for each wave the agent's message and the one that answers it.
     frames = MESSAGE_TOKENS * (1 + 2 * ordinal)
-    return Overheads(tools=_count_tools(tools, O200K), answer=answer, frames=frames)
+    return Overheads(
+        tools=count_tools(tools, partial(count_again, vocabulary=O200K)),
+        answer=answer,
+        frames=frames,
+    )
 
 
 def measure_prompt(prompt: Prompt, vocabulary: str, scale: int) -> int:
     """Count the tokens of the prompt, in thousandths ``scale`` of what the vocabulary says, rounded up."""
     count: Callable[[str], int] = partial(count_again, vocabulary=vocabulary)
-    tokens = count_prompt(replace(prompt, tools=()), count, _kept_counts(vocabulary))
-    return -(-(tokens + _count_tools(prompt.tools, vocabulary)) * scale // 1000)
-
-
-def _count_tools(tools: Sequence[ToolSpec], vocabulary: str) -> int:
-    """Count the tokens of tool definitions; waves of one profile share them."""
-    kept = _tool_counts(vocabulary)
-    tokens = kept.get(tools)
-    if tokens is None:
-        tokens = kept.put(tools, count_tools(tools, partial(count_again, vocabulary=vocabulary)))
-    return tokens
-
-
-@cache
-def _tool_counts(_vocabulary: str) -> KeptByIdentity[Sequence[ToolSpec], int]:
-    return KeptByIdentity(64)
-
-
-@cache
-def _kept_counts(_vocabulary: str) -> KeptByIdentity[PromptMessage, int]:
-    """Return the tokens of messages that were counted with a vocabulary."""
-    return KeptByIdentity(MOST_CHARACTERS)
+    return -(-count_prompt(prompt, count) * scale // 1000)
 
 
 def find_tokenizer(connection: sqlite3.Connection, context: WaveContext) -> tuple[str, int]:
@@ -245,18 +187,8 @@ def offered_tools(context: WaveContext) -> Sequence[ToolSpec]:
     added = added_tools_of(context)
     if not added.definitions:
         return own
-    kept = _joined.get(added)
-    if kept is None or kept[0] is not own:
-        described = [describe_added(each) for each in added.definitions]
-        specs = [ToolSpec(each.name, each.description, each.parameters) for each in described]
-        kept = _joined.put(added, (own, (*own, *specs)))
-    return kept[1]
-
-
-_joined: KeptByIdentity[OfferedTools, tuple[Sequence[ToolSpec], Sequence[ToolSpec]]] = (
-    KeptByIdentity(64)
-)
-"""By added tools: cockpit's own tools, and both together."""
+    described = [describe_added(each) for each in added.definitions]
+    return (*own, *(ToolSpec(each.name, each.description, each.parameters) for each in described))
 
 
 @cache
@@ -274,17 +206,7 @@ def tools_of_wave(connection: sqlite3.Connection, context: WaveContext) -> Seque
     if version is None or all(tool.name != profile_change_tool.TOOL for tool in tools):
         return tools
     pinned = context.engine.profile(connection, context.session.profile_id, version)
-    kept = _described.get(pinned)
-    if kept is None or kept[0] is not tools:
-        described = tuple(_describe_for_profile(pinned, tool) for tool in tools)
-        kept = _described.put(pinned, (tools, described))
-    return kept[1]
-
-
-_described: KeptByIdentity[Profile, tuple[Sequence[ToolSpec], Sequence[ToolSpec]]] = KeptByIdentity(
-    64
-)
-"""By profile: tools, and the same as they are described under it."""
+    return tuple(_describe_for_profile(pinned, tool) for tool in tools)
 
 
 def _describe_for_profile(pinned: Profile, tool: ToolSpec) -> ToolSpec:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from cockpit.decide.planner.estimate import Estimate
 from cockpit.loop.planner.planner_service import PlannerService
-from cockpit.loop.planner.stored_estimate import describe_expected, describe_total
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog.queue_scope import Scope
 from cockpit.store.journal.details.detail import detail_body
@@ -23,7 +21,7 @@ async def estimate_words(engine: Engine, words: str) -> dict[str, Any]:
         "task_type": estimated.task_type,
         "title": estimated.title,
         "model": estimated.model,
-        "estimate": _body(estimated.estimate),
+        "estimate": detail_body(estimated.estimate),
     }
 
 
@@ -37,19 +35,15 @@ async def estimate_tasks(engine: Engine, named: Collection[str], most: int) -> d
                 "task_id": each.task.task_id,
                 "task_type": each.task.task_type,
                 "waits_for": list(each.waits),
-                "estimate": _body(each.estimate),
+                "estimate": detail_body(each.estimate),
             }
             for each in estimated.tasks[:most]
         ],
         "total": {
-            **detail_body(describe_total(total)),
-            "tasks": total.tasks,
-            "without_history": total.without_history,
+            **detail_body(total),
+            "tasks": len(estimated.tasks),
+            "without_history": len(estimated.tasks) - total.history,
         },
         "blocked": estimated.blocked,
         "left_out": estimated.left_out + max(0, len(estimated.tasks) - most),
     }
-
-
-def _body(estimate: Estimate) -> dict[str, Any]:
-    return detail_body(describe_expected(estimate))

@@ -8,20 +8,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from pathlib import Path
 
 from msgspec import Struct
 
 from cockpit.decide.choose_model import model_named
-from cockpit.decide.known_prices import find_token_prices
 from cockpit.decide.planner.estimate import Used
-from cockpit.loop.planner.estimate_scope import task_text
-from cockpit.loop.planner.estimate_session import (
-    OUTPUT_SHARE,
-    EstimateInput,
-    make_estimate,
-)
-from cockpit.loop.planner.estimate_tasks import measure_task
+from cockpit.loop.planner.estimate_session import make_estimate, read_price
 from cockpit.loop.planner.follow_session import count_waves, learn_row, measure_work
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog.tasks import Task
@@ -36,24 +28,20 @@ class RunInput(Struct, frozen=True):
 
     model: str
     """The full name of the model, or of the runner."""
-    given: EstimateInput
+    price: float | None
+    """What a token costs; None where no price is known."""
 
 
 def prepare_run_estimate(
-    settings: RuntimeSettings, root: Path, task: Task, model: str | None, runner: str | None
+    settings: RuntimeSettings, model: str | None, runner: str | None
 ) -> RunInput:
-    """Measure the task and find its model's price. May load the price list: call it in a thread.
+    """Find the model's price. May load the price list: call it in a thread.
 
     ``runner`` is the external agent that plays the roles; None for the built-in agent.
     """
     environment = {**os.environ, **settings.environment}
     name = f"{RUNNER_PREFIX}{runner}" if runner else model_named(model, settings.model, environment)
-    size = measure_task(task_text(task), root)
-    prices = find_token_prices(name, settings.model.prices.get(name))
-    if prices is None:
-        return RunInput(name, EstimateInput(size))
-    price = prices.blend(cached_share=0.0, output_share=OUTPUT_SHARE)
-    return RunInput(name, EstimateInput(size, price))
+    return RunInput(name, read_price(settings, name))
 
 
 def begin_run_estimate(tx: Tx, task: Task, run: int, prepared: RunInput) -> None:
@@ -66,7 +54,7 @@ def begin_run_estimate(tx: Tx, task: Task, run: int, prepared: RunInput) -> None
             unit="task",
             kind=task.task_type,
             model=prepared.model,
-            given=prepared.given,
+            price=prepared.price,
         )
 
 

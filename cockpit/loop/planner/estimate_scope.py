@@ -6,18 +6,17 @@ See ``docs/reference/planner.md``, tasks and chains.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection
 from typing import Any
 
 from msgspec import Struct
 
-from cockpit.decide.planner.estimate import Estimate, Span
-from cockpit.decide.planner.estimate_total import Total, add_up, schedule
-from cockpit.loop.planner.estimate_tasks import TaskText, estimate_backlog_task
+from cockpit.decide.planner.estimate_total import add_up, schedule
+from cockpit.loop.planner.estimate_session import estimate_kind
 from cockpit.store.backlog import dependencies, tasks
 from cockpit.store.backlog.queue_scope import Scope
 from cockpit.store.backlog.tasks import Task
+from cockpit.store.journal.details.estimates import Expected, Range
 
 OPEN = ("todo", "in_progress", "review")
 """The statuses of tasks that a chain still does."""
@@ -28,7 +27,7 @@ class EstimatedTask(Struct, frozen=True):
     """One task with its estimate; ``waits`` are ids of open tasks of the scope that it waits for."""
 
     task: Task
-    estimate: Estimate
+    estimate: Expected
     waits: tuple[str, ...]
 
 
@@ -36,13 +35,13 @@ class EstimatedScope(Struct, frozen=True):
     """The open tasks of a scope with their estimates."""
 
     tasks: tuple[EstimatedTask, ...]
-    total: Total
+    total: Expected
     blocked: int
     """Tasks of the scope that are blocked: a chain does none of them, and they are not estimated."""
     left_out: int
     """Tasks beyond :data:`MOST_TASKS`."""
 
-    def elapsed_ms(self, workers: int) -> Span:
+    def elapsed_ms(self, workers: int) -> Range:
         """Return the milliseconds that ``workers`` need, as the dependencies allow.
 
         The range is that of the work: tasks that take longer keep those waiting that need them.
@@ -52,14 +51,14 @@ class EstimatedScope(Struct, frozen=True):
         likely = schedule([each.estimate.work_ms.likely for each in self.tasks], waits, workers)
         work = self.total.work_ms
         if work.likely <= 0:
-            return Span(likely, likely, likely)
-        return Span(likely * work.low / work.likely, likely, likely * work.high / work.likely)
+            return Range(low=likely, likely=likely, high=likely)
+        low, high = likely * work.low / work.likely, likely * work.high / work.likely
+        return Range(low=low, likely=likely, high=high)
 
 
 def estimate_scope(
     connection: sqlite3.Connection,
     scope: Scope,
-    root: Path,
     model: str,
     usd_a_token: float | None,
     *,
@@ -83,7 +82,9 @@ def estimate_scope(
         count = sum(tasks.count(connection, status=status, **terms) for status in OPEN)
         left_out = count - len(chosen)
         blocked = tasks.count(connection, status="blocked", **terms)
-    estimates = _estimate(connection, chosen, root, model, usd_a_token)
+    estimates = [
+        estimate_kind(connection, "task", task.task_type, model, usd_a_token) for task in chosen
+    ]
     ids = {task.task_id for task in chosen}
     waits = _select_waits(connection, ids)
     return EstimatedScope(
@@ -95,25 +96,6 @@ def estimate_scope(
         blocked,
         left_out,
     )
-
-
-def task_text(task: Task) -> TaskText:
-    """Return what is known of a task before it begins."""
-    text = f"{task.title}\n{task.description}\n{task.acceptance_criteria}"
-    return TaskText(task.task_type, text, task.files)
-
-
-def _estimate(
-    connection: sqlite3.Connection,
-    chosen: Sequence[Task],
-    root: Path,
-    model: str,
-    usd_a_token: float | None,
-) -> list[Estimate]:
-    return [
-        estimate_backlog_task(connection, task_text(task), root, model, usd_a_token)
-        for task in chosen
-    ]
 
 
 def _select_waits(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, list[str]]:

@@ -7,7 +7,6 @@ tasks in the transaction of the approval. See ``docs/reference/plans.md``, plans
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,11 +14,10 @@ from typing import Any
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.fenced_text import fence_text
-from cockpit.decide.known_prices import find_token_prices
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.decisions.decide_proposal import decide_proposal
-from cockpit.loop.planner.estimate_session import OUTPUT_SHARE
+from cockpit.loop.planner.estimate_session import find_price
 from cockpit.loop.planner.plan_target import PLAN_TOOL, PLAN_TYPE
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.db.transaction import Tx
@@ -81,7 +79,7 @@ async def run_plan_call(context: WaveContext, call: Mapping[str, Any]) -> None:
     if target is None:
         return
     proposal_id = proposal_id_of_call(str(call["key"]))
-    price = await asyncio.to_thread(_price_of_token, engine, session.model)
+    price = await find_price(engine.settings, session.model)
 
     def write(tx: Tx) -> None:
         if _find(tx.connection, proposal_id) is not None:
@@ -184,11 +182,6 @@ def _count_invalid(connection: sqlite3.Connection, session: Session) -> int:
         },
     ).fetchone()
     return int(count)
-
-
-def _price_of_token(engine: Engine, model: str) -> float | None:
-    prices = find_token_prices(model, engine.settings.model.prices.get(model))
-    return None if prices is None else prices.blend(cached_share=0.0, output_share=OUTPUT_SHARE)
 
 
 def _find(connection: sqlite3.Connection, proposal_id: str) -> Proposal | None:

@@ -9,16 +9,16 @@ import sqlite3
 from typing import Any
 
 from cockpit.core.text import pluralize
-from cockpit.loop.planner.stored_estimate import describe_expected, read_estimate
 from cockpit.loop.views.estimate_text import expected_text, unit_text
 from cockpit.store.estimates import estimates
-from cockpit.store.journal.details.detail import detail_body
+from cockpit.store.journal.details.detail import decode_detail, detail_body
+from cockpit.store.journal.details.estimates import Expected
 
 
 def read_session_estimate(connection: sqlite3.Connection, subject: str) -> dict[str, Any] | None:
     """Return the estimate of a session or of a run of a task (``T-4/1``); None where there is none.
 
-    ``first`` and ``now`` are None for a session that is older than estimates, ``actual`` until it is done.
+    ``actual`` is None until it is done.
     """
     row = estimates.find(connection, subject)
     if row is None:
@@ -26,9 +26,8 @@ def read_session_estimate(connection: sqlite3.Connection, subject: str) -> dict[
     return {
         "kind": row.kind,
         "counts": f"{unit_text(row.unit, row.model)}s",
-        "size": row.size,
-        "first": _body(row.made_json),
-        "now": _body(row.now_json),
+        "first": detail_body(decode_detail(Expected, row.made_json)),
+        "now": detail_body(decode_detail(Expected, row.now_json)),
         "actual": None
         if row.learned_seq is None
         else {
@@ -46,13 +45,7 @@ def describe_task_estimate(connection: sqlite3.Connection, task_id: str) -> str:
         "SELECT max(run) FROM task_runs WHERE task_id=?", (task_id,)
     ).fetchone()
     row = None if run is None else estimates.find(connection, f"{task_id}/{run}")
-    estimate = None if row is None else read_estimate(row.now_json)
-    if row is None or estimate is None:
+    if row is None:
         return ""
-    text = expected_text(describe_expected(estimate))
+    text = expected_text(decode_detail(Expected, row.now_json))
     return text if row.learned_seq is None else f"{text}; took {pluralize(row.waves, 'wave')}"
-
-
-def _body(text: str) -> dict[str, Any] | None:
-    estimate = read_estimate(text)
-    return None if estimate is None else detail_body(describe_expected(estimate))

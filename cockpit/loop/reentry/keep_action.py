@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
-from cockpit.loop.phases.propose_context_request import prepare_request
+from cockpit.loop.phases.propose_context_request import prepare_request, store_request
 from cockpit.loop.phases.reading_calls import READS
 from cockpit.loop.reentry.find_needs import Need
 from cockpit.loop.reentry.kept_actions import MOST_RETURNS, read_continued, read_held_in
@@ -40,7 +40,7 @@ async def keep_action(
 
     It is not where the context has all that it lacks, where nothing of it can be read or the user did not
     want it read, and where its line went back too often: then the action fails as it would without
-    re-entry. ``message`` ends one that is still planned. Everything is one transaction.
+    re-entry. ``message`` ends one that is still planned. A crash in between asks once all the same.
     """
     if not may_keep(context):
         return False
@@ -51,16 +51,17 @@ async def keep_action(
     counts = need.cause not in _FOR_FREE
     if counts and before >= MOST_RETURNS:
         return False
-    ask, session_id = None, context.session.session_id
+    session_id = context.session.session_id
     if need.items and need.cause != "discussed":
         if context.store.read_now(
             lambda connection: context_requests.was_rejected(connection, session_id, need.items)
         ):
             return False
-        prepared = await prepare_request(context, _request(call, need))
-        if prepared.refuse is not None:
+        request = _request(call, need)
+        prepared = await prepare_request(context, request)
+        if prepared.refused is not None:
             return False
-        ask = prepared.store
+        await store_request(context, request, prepared)
     held = ActionHeld(
         action_id=action.action_id,
         type=action.action_type,
@@ -81,8 +82,6 @@ async def keep_action(
         shown = proposals.select_for_action(tx.connection, action.wave_id, action.key)
         proposal_id = shown[-1].proposal_id if shown else (line.proposal_id if line else "")
         context.journal(tx, structs.replace(held, proposal_id=proposal_id))
-        if ask is not None:
-            ask(tx)
 
     await context.store.write(write)
     return True

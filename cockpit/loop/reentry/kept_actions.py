@@ -18,7 +18,6 @@ from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.details.reentry import ActionHeld, ActionReleased, ActionResumed
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions.outbox import OutboxAction
-from cockpit.store.sessions.plans import Plan
 
 MOST_RETURNS = 3
 """How often the line of one action may go back; after that it fails as it would without."""
@@ -27,7 +26,6 @@ EVIDENCE = "the user discusses an action"
 CONTINUES = "continues"
 """The field of a planned call with the kept action that it takes up again."""
 _WRITES = ("write_file", "edit_file")
-_NEVER_HELD = ("request_context", "update_wip", "finish")
 _SELECT = (
     "SELECT wave_id, action, detail_json FROM journal WHERE wave_id IN"
     " (SELECT wave_id FROM wave_runs WHERE session_id=?) AND action IN (?,?,?) ORDER BY seq"
@@ -82,14 +80,6 @@ def read_held(connection: sqlite3.Connection, session_id: str) -> tuple[HeldActi
         else:
             held.pop(str(parse_json(body).get("action_id", "")), None)
     return tuple(held.values())
-
-
-def may_hold(plan: Plan) -> bool:
-    """Whether a plan has a call that could be kept: one that neither reads nor ends the session."""
-    return any(
-        not call["error"] and not call.get("reads") and call["name"] not in _NEVER_HELD
-        for call in plan.calls
-    )
 
 
 def read_held_in(connection: sqlite3.Connection, wave_id: str) -> tuple[HeldAction, ...]:

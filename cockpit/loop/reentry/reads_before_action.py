@@ -10,7 +10,7 @@ import sqlite3
 
 from cockpit.loop.phases.propose_context_request import open_gateway, preview_record
 from cockpit.loop.reentry.find_needs import find_need_of_discussion
-from cockpit.loop.reentry.kept_actions import EVIDENCE, may_hold, read_held_in
+from cockpit.loop.reentry.kept_actions import EVIDENCE, read_held_in
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import ContextRequest
 from cockpit.observe.scope_items import parse_item
@@ -62,9 +62,6 @@ def _list_items(connection: sqlite3.Connection, context: WaveContext) -> tuple[s
         return ()
     session_id = context.session.session_id
     previous = waves.wave_id_of(session_id, context.wave.ordinal - 1)
-    plan = context.engine.recall(previous).plan
-    if plan is not None and not may_hold(plan):
-        return ()
     discussed = [
         each for each in read_held_in(connection, previous) if each.event.cause == "discussed"
     ]

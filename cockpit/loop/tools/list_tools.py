@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.act.own_tools.check_arguments import describe_parameters
-from cockpit.act.own_tools.find_tools import DeclaredTool, find_tools
+from cockpit.act.own_tools.find_tools import FoundTool, find_tools
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.own_tools.tool_files import (
     ToolFile,
@@ -47,7 +47,7 @@ class ToolRow(Struct, frozen=True):
     file: str = ""
     note: str = ""
     """Why it cannot be used, or what it does."""
-    declared: DeclaredTool | None = None
+    in_source: FoundTool | None = None
     """What the source says, of a tool in Python."""
     approved: ToolDefinition | None = None
     source: ToolFile | None = None
@@ -60,8 +60,8 @@ class ToolRow(Struct, frozen=True):
     @property
     def signature(self) -> str:
         """The tool's parameters in one line."""
-        if self.declared is not None:
-            return self.declared.signature
+        if self.in_source is not None:
+            return self.in_source.signature
         if self.approved is not None:
             return f"{self.name}({describe_parameters(self.approved.parameters)})"
         return self.name
@@ -105,7 +105,7 @@ def _rows_of_file(
             None,
         )
         state: ToolState = "new"
-        note = tool.description
+        note = tool.summary
         if tool.name in TOOL_RECORDS:
             state, note = (
                 "refused",

@@ -21,7 +21,7 @@ from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
-from cockpit.store.tools import approved_tools, offered_tools
+from cockpit.store.tools import offered_tools
 
 
 def offer_tools(tx: Tx, engine: Engine, session: Session, wave: Wave, evidence: Evidence) -> None:
@@ -32,12 +32,7 @@ def offer_tools(tx: Tx, engine: Engine, session: Session, wave: Wave, evidence: 
     added = engine.added
     if added is None:
         return
-    usable: tuple[ToolDefinition, ...] = ()
-    if not tx.rows.get(approved_tools.NONE_APPROVED):
-        usable = added.catalog.read_usable(tx.connection)
-        if not added.catalog.read_approved(tx.connection):
-            tx.rows.put(approved_tools.NONE_APPROVED, True)
-        usable = _list_callable(engine, session, usable)
+    usable = _list_callable(engine, session, added.catalog.read_usable(tx.connection))
     sets = _load_sets(tx.connection, engine, session.session_id)
     last = sets[-1] if sets else NOTHING_OFFERED
     if last.ordinal >= wave.ordinal:

@@ -28,91 +28,9 @@ _ABOUT: Mapping[str, re.Pattern[str]] = {
     PROFILE_CHANGE: re.compile(r"\b(?:attention profile|profile change)", re.IGNORECASE),
 }
 """Words of the user that are about a tool's subject."""
-_FORMAT = re.compile(r"(?<![\w.])[\w./-]*\.([A-Za-z][A-Za-z0-9]{1,9})\b")
-_KNOWN_FORMATS = frozenset(
-    {
-        *(
-            "bash",
-            "c",
-            "cc",
-            "cpp",
-            "cs",
-            "css",
-            "env",
-            "go",
-            "h",
-            "hpp",
-            "htm",
-            "html",
-            "ipynb",
-            "java",
-        ),
-        *(
-            "js",
-            "json",
-            "jsonl",
-            "jsx",
-            "kt",
-            "lua",
-            "make",
-            "mjs",
-            "php",
-            "pl",
-            "proto",
-            "ps1",
-            "py",
-        ),
-        *(
-            "pyi",
-            "rb",
-            "rs",
-            "scala",
-            "sh",
-            "sql",
-            "swift",
-            "tcss",
-            "ts",
-            "tsx",
-            "vue",
-            "cfg",
-            "conf",
-        ),
-        *(
-            "ini",
-            "lock",
-            "log",
-            "md",
-            "rst",
-            "toml",
-            "txt",
-            "xml",
-            "yaml",
-            "yml",
-            "csv",
-            "tsv",
-            "diff",
-        ),
-        *(
-            "patch",
-            "bmp",
-            "gif",
-            "gz",
-            "jpeg",
-            "jpg",
-            "pdf",
-            "png",
-            "sqlite",
-            "svg",
-            "tar",
-            "webp",
-            "zip",
-        ),
-    }
-)
 _ABILITIES = ("docs:", "knowledge:", "skill:")
 """Scope items that look for how something is done."""
 _IS_BINARY = re.compile(r"'([^'\n]+)' is binary")
-_FAILED = ("failed", "refused", "malformed")
 _LONGEST_WHY = 80
 
 
@@ -120,12 +38,9 @@ class Attempt(Struct, frozen=True):
     """One call of the agent and its end."""
 
     call: str
-    arguments: str
-    """As JSON text."""
     scope: tuple[str, ...]
     """The items that it asked to read."""
     result: str
-    status: str
 
 
 class Evidence(Struct, frozen=True):
@@ -156,10 +71,9 @@ def choose_rare_tools(evidence: Evidence, before: Mapping[str, str]) -> dict[str
             reasons[name] = "your words are about it"
         elif any(attempt.call == name for attempt in evidence.attempts):
             reasons[name] = "the agent called it"
-    missing = find_missing_ability(evidence.words, evidence.attempts)
     happened = {
         GITHUB: "the project is on GitHub" if evidence.on_github else "",
-        GROW: missing,
+        GROW: find_missing_ability(evidence.attempts),
         RESUME: "an action is kept" if evidence.keeps_action else "",
         PROFILE_CHANGE: evidence.lost,
     }
@@ -167,13 +81,8 @@ def choose_rare_tools(evidence: Evidence, before: Mapping[str, str]) -> dict[str
     return {name: reasons[name] for name in RARE if name in reasons and name in evidence.allowed}
 
 
-def find_missing_ability(words: str, attempts: Sequence[Attempt]) -> str:
-    """Return what an attempt lacked: knowledge that is nowhere, or a way to read a format; '' for neither."""
-    unknown = {
-        match[1].lower()
-        for match in _FORMAT.finditer(words)
-        if match[1].lower() not in _KNOWN_FORMATS
-    }
+def find_missing_ability(attempts: Sequence[Attempt]) -> str:
+    """Return what an attempt lacked: knowledge that is nowhere, or a way to read a file; '' for neither."""
     for attempt in attempts:
         for item in attempt.scope:
             # Results list what could not be read as "ITEM: REASON".
@@ -182,8 +91,4 @@ def find_missing_ability(words: str, attempts: Sequence[Attempt]) -> str:
         binary = _IS_BINARY.search(attempt.result) if attempt.scope else None
         if binary is not None:
             return f"{binary[1]} is no text"[:_LONGEST_WHY]
-        if attempt.status in _FAILED:
-            named = {match[1].lower() for match in _FORMAT.finditer(attempt.arguments)}
-            if tried := sorted(unknown & named):
-                return f"an attempt at a .{tried[0]} file failed"
     return ""

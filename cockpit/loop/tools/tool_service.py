@@ -91,13 +91,13 @@ class ToolService(Struct, frozen=True):
         if row.state == "refused":
             return (("why", row.note),)
         parts = [("takes", row.signature), ("says", row.note)]
-        if row.declared is not None:
-            writes = row.declared.effects != "reads"
+        if row.kind == "own" and row.approved is not None:
+            writes = row.approved.effects != "reads"
             parts.append(
                 ("sandbox", f"project {'writable' if writes else 'read-only'}, no network")
             )
-            if row.declared.aliases:
-                parts.append(("aliases", ", ".join(row.declared.aliases)))
+            if row.approved.aliases:
+                parts.append(("aliases", ", ".join(row.approved.aliases)))
         if row.source is not None:
             parts.append(("digest", row.source.digest))
             for name, data in row.source.files.items():

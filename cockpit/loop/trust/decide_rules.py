@@ -21,7 +21,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.learn_decision import find_evidence, oldest_that_counts
 from cockpit.loop.trust.request_parts import list_parts
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import check_recorded, proposals, sessions
+from cockpit.store.sessions import proposals, sessions
 from cockpit.store.trust import trust_decisions, trust_rules
 from cockpit.store.trust.shape import Shape
 from cockpit.store.trust.trust_decisions import TrustDecision
@@ -170,9 +170,7 @@ def _weigh_shape(
 def _require_recorded(tx: Tx, shape: Shape, decision: TrustDecision) -> None:
     """Raise :class:`NoRule` unless the journal says that the user approved a request of this shape."""
     try:
-        proposal = proposals.load(tx.connection, decision.proposal_id)
-        tx.settle()
-        check_recorded.require_approved(tx.connection, proposal)
+        proposal = proposals.load_approved(tx.connection, decision.proposal_id)
         session = sessions.load(tx.connection, proposal.session_id)
         shapes = [part.shape for part in list_parts(proposal, session)]
     except (Altered, NotFound) as error:

@@ -25,7 +25,7 @@ from cockpit.store.context.profile_model import Rule as AttentionRule
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.trust import trust_decisions, trust_rules
-from cockpit.store.trust.shape import LOOPS
+from cockpit.store.trust.shape import LOOPS, Shape
 from cockpit.store.trust.trust_rules import FILE, Rule
 
 _STATUSES = ("offered", "active", "suspended", "expired", "revoked")
@@ -37,18 +37,18 @@ class ListedRule(Struct, frozen=True):
     rule_id: str
     stored_in: str
     """``store``, ``permissions.toml`` or ``profile NAME``."""
-    status: str
-    """``offered``, ``active``, ``suspended``, ``revoked`` or ``expired``."""
-    effect: str
-    """``pass``: what it covers passes; ``card``: it is asked on a short card."""
-    task_type: str
-    """Empty: in sessions of any type."""
-    agent: str
-    """The external agent; empty for the built-in agent."""
     kind: str
     says: str
     """What it covers, in words."""
-    risk: str
+    status: str = "active"
+    """``offered``, ``active``, ``suspended``, ``revoked`` or ``expired``."""
+    effect: str = "pass"
+    """``pass``: what it covers passes; ``card``: it is asked on a short card."""
+    task_type: str = ""
+    """Empty: in sessions of any type."""
+    agent: str = ""
+    """The external agent; empty for the built-in agent."""
+    risk: str = ""
     """The highest risk that it covers; empty where that is not limited by the rule."""
     uses: int = 0
     last_used_at: str | None = None
@@ -185,55 +185,42 @@ def _what(proposal: Proposal | None) -> str:
     return " · ".join(name for name in names if kept is None or name in kept)
 
 
-def _offered(evidence: Evidence) -> ListedRule:
-    shape = evidence.shape
-    count = pluralize(len(evidence.decisions), "approval")
-    spread = pluralize(evidence.sessions, "session")
+def _of_shape(shape: Shape, status: str, risk: str) -> ListedRule:
     return ListedRule(
         shape.rule_id,
         "store",
-        "offered",
+        shape.kind,
+        shape.describe(),
+        status,
         shape.effect,
         shape.task_type,
         shape.asker,
-        shape.kind,
-        shape.describe(),
-        evidence.risk,
-        why=f"{count} in {spread}, none pushed back since",
+        risk,
     )
 
 
+def _offered(evidence: Evidence) -> ListedRule:
+    count = pluralize(len(evidence.decisions), "approval")
+    spread = pluralize(evidence.sessions, "session")
+    why = f"{count} in {spread}, none pushed back since"
+    return replace(_of_shape(evidence.shape, "offered", evidence.risk), why=why)
+
+
 def _learned(rule: Rule, status: str) -> ListedRule:
-    return ListedRule(
-        rule.rule_id,
-        "store",
-        status,
-        rule.effect,
-        rule.task_type,
-        rule.shape.asker,
-        rule.shape.kind,
-        rule.shape.describe(),
-        rule.risk,
-        rule.uses,
-        rule.last_used_at,
-        rule.accepted_at,
-        rule.expires_at,
+    return replace(
+        _of_shape(rule.shape, status, rule.risk),
+        uses=rule.uses,
+        last_used_at=rule.last_used_at,
+        accepted_at=rule.accepted_at,
+        expires_at=rule.expires_at,
         why=rule.why,
     )
 
 
 def _exact(rule: TrustRule, row: Rule | None) -> ListedRule:
+    says = rule.as_shape().describe()
     listed = ListedRule(
-        rule.rule_id,
-        "permissions.toml",
-        "active",
-        "pass",
-        "",
-        rule.agent,
-        rule.kind,
-        rule.as_shape().describe(),
-        "",
-        project=rule.project,
+        rule.rule_id, "permissions.toml", rule.kind, says, agent=rule.agent, project=rule.project
     )
     if row is None:
         return listed
@@ -248,13 +235,8 @@ def _of_settings(settings: RuntimeSettings) -> list[ListedRule]:
         ListedRule(
             f"mcp/{server.name}/{tool}",
             f"[mcp.{server.name}] allow",
-            "active",
-            "pass",
-            "",
-            "",
             "mcp",
             f"call {tool} of the MCP server {server.name}",
-            "",
         )
         for server in settings.mcp.values()
         for tool in server.allow
@@ -265,11 +247,6 @@ def _fetching(profile: Profile, rule: AttentionRule) -> ListedRule:
     return ListedRule(
         f"{profile.profile_id}/{rule.rule_id}",
         f"profile {profile.profile_id} v{profile.version}",
-        "active",
-        "pass",
-        "",
-        "",
         "context",
         f"read {' · '.join(rule.fetch)}",
-        "",
     )

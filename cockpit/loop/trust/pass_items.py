@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from cockpit.loop.decisions.approval_policy import approving_policy
-from cockpit.loop.decisions.decide_proposal import require_policy_as_given
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.find_covering_rules import Coverage, count_uses, find_item_uses
 from cockpit.loop.trust.learn_decision import record_passes
@@ -29,13 +26,6 @@ def request_id_by_rules(request_id: str) -> str:
     return f"{request_id}{_SUFFIX}"
 
 
-class SplitRequest(Struct, frozen=True):
-    """What is left to ask for, and the items that rules let pass."""
-
-    body: Mapping[str, Any]
-    passed: tuple[str, ...] = ()
-
-
 def pass_covered_items(
     tx: Tx,
     settings: RuntimeSettings,
@@ -45,22 +35,20 @@ def pass_covered_items(
     call_id: str,
     body: Mapping[str, Any],
     risk: str,
-) -> SplitRequest:
+) -> Mapping[str, Any]:
     """Request the items that rules cover, already approved; returns what is left of ``body``.
 
     Nothing is split where rules cover all of the request or none of it: then it is decided as a whole.
-    Raises ``Altered`` where the session was never given a policy that uses rules.
     """
     if approving_policy(session.policy, "context"):
-        return SplitRequest(body)
+        return body
     own_id = request_id_by_rules(request_id)
     draft = AskedProposal("context", own_id, session.session_id, wave_id, "", body, risk)
     uses = find_item_uses(tx, draft, session)
     passed = {use.what for use in uses}
     left = [item for item in body["items"] if item["item"] not in passed]
     if not uses or all(item["refused"] for item in left):
-        return SplitRequest(body)
-    require_policy_as_given(tx, session.session_id, session.policy)
+        return body
     coverage = Coverage(uses)
     context_requests.create(
         tx,
@@ -79,12 +67,9 @@ def pass_covered_items(
     count_uses(tx, uses, draft)
     record_passes(tx, settings.trust, draft, session, uses)
     names = ", ".join(use.what for use in uses)
-    return SplitRequest(
-        {
-            **body,
-            "items": left,
-            "total_tokens": sum_tokens(left),
-            "notes": [f"Read without asking you, by your trust rules: {names}."],
-        },
-        tuple(use.what for use in uses),
-    )
+    return {
+        **body,
+        "items": left,
+        "total_tokens": sum_tokens(left),
+        "notes": [f"Read without asking you, by your trust rules: {names}."],
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from cockpit.core.secrets import mask_value
 from cockpit.learn.trust.command_shape import checks_files, command_shape
 from cockpit.learn.trust.path_shape import folder_pattern, is_plain_path, is_plain_text
 from cockpit.observe.scope_items import ScopeItem, ScopeRefused, parse_item
+from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.trust.shape import CONTEXT, OWN, Shape
 
@@ -29,27 +30,6 @@ MOST_PARTS = 50
 _LONGEST = 400
 _CARDS = (("pr", "review"), ("pr", "comment"), ("issue", "comment"))
 """Posts to GitHub that may get a short card: they say something, and change nothing else."""
-
-
-class Asked(Protocol):
-    """What is read of a proposal, stored or about to be."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def proposal_id(self) -> str: ...
-    @property
-    def session_id(self) -> str: ...
-    @property
-    def wave_id(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def body(self) -> Mapping[str, Any]: ...
-    @property
-    def risk(self) -> str: ...
-    @property
-    def revises(self) -> str | None: ...
 
 
 class AskedProposal(Struct, frozen=True):
@@ -63,6 +43,10 @@ class AskedProposal(Struct, frozen=True):
     body: Mapping[str, Any]
     risk: str
     revises: str | None = None
+
+
+Asked = Proposal | AskedProposal
+"""What is asked, stored or about to be."""
 
 
 class RequestPart(Struct, frozen=True):

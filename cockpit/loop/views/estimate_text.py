@@ -9,15 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cockpit.core.text import pluralize
-from cockpit.decide.planner.estimate_total import Total
 from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.details.estimates import Expected, Range
 from cockpit.store.sessions.sessions import RUNNER_PREFIX
 
 _BASES = {
     "history": "from {past}",
-    "mixed": "from {past} and shipped defaults",
-    "defaults": "from shipped defaults, without past tasks of its kind",
+    "defaults": "from shipped defaults, with few or no past tasks of its kind",
 }
 
 
@@ -64,15 +62,15 @@ def body_text(body: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def total_basis_text(total: Total) -> str:
-    """Return what the estimate of many tasks rests on, in words."""
+def total_basis_text(total: Expected, tasks: int) -> str:
+    """Return what the estimate of so many tasks rests on, in words."""
     price = "" if total.cost_usd is not None else "; no price is known"
-    if not total.without_history:
+    if total.history == tasks:
         return f"from past tasks of their types{price}"
-    if total.without_history == total.tasks:
+    if not total.history:
         return f"from shipped defaults, with few or no past tasks of these types{price}"
-    share = f"{total.without_history} of {pluralize(total.tasks, 'task')}"
-    return f"from past tasks; for {share} mostly from shipped defaults{price}"
+    share = f"{tasks - total.history} of {pluralize(tasks, 'task')}"
+    return f"from past tasks; for {share} from shipped defaults{price}"
 
 
 def work_text(work_ms: float) -> str:

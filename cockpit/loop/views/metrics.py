@@ -24,6 +24,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import checkpoints, journal, prune_anchor
 from cockpit.store.journal.details.detail import Part, decode_detail
 from cockpit.store.journal.details.profiles import ProfileChange, ProfileEnded
+from cockpit.store.journal.details.proposals import ProposalExpired
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
@@ -55,8 +56,6 @@ class Counts(msgspec.Struct):
     """Jobs by the upper bound of their latency in milliseconds; not cumulative."""
     latency_sum_ms: int = 0
     proposals: dict[str, int] = {}
-    undecided: set[str] = set()
-    """Changes that were proposed and not decided."""
     started: int = 0
     """Temporary changes that began to apply."""
     ended: dict[str, int] = {}
@@ -122,12 +121,14 @@ class Metrics:
             Action.ESTIMATE_MADE: self._estimated,
             Action.ESTIMATE_REVISED: self._estimated,
             Action.ESTIMATE_LEARNED: self._learned,
-            Action.PROFILE_PROPOSED: self._proposed,
+            Action.PROFILE_PROPOSED: self._decided,
             Action.PROFILE_APPLIED: self._applied,
             Action.PROFILE_REVERTED: self._ended,
             Action.PROFILE_PROMOTED: self._ended,
             Action.PROFILE_ROLLED_BACK: self._ended,
-            **{f"{_PROFILE}{status}": self._decided for status in _DECIDED},
+            Action.PROFILE_APPROVED: self._decided,
+            Action.PROFILE_REJECTED: self._decided,
+            Action.PROPOSAL_EXPIRED: self._expired,
         }
 
     def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> Metrics:
@@ -136,7 +137,7 @@ class Metrics:
         if pruned is not None and self.counts.seq < pruned.seq:
             self.counts = decode_json(pruned.metrics_json, Counts)
             self.counts.seq = pruned.seq
-        stored = checkpoints.find(connection, "metrics")
+        stored = checkpoints.find(connection)
         if stored is not None:
             counts = decode_json(stored.body_json, Counts)
             if self.counts.seq < counts.seq <= (counts.seq if until is None else until):
@@ -293,17 +294,13 @@ class Metrics:
             is_within = waves.low <= learned.waves <= waves.high
             _add(self.counts.estimates, "within" if is_within else "outside", 1)
 
-    def _proposed(self, row: Counted | Row) -> None:
-        _add(self.counts.proposals, "proposed", 1)
-        self.counts.undecided.add(decode_detail(ProfileChange, row.detail_json).proposal_id)
-
     def _decided(self, row: Counted | Row) -> None:
-        proposal_id = decode_detail(ProfileChange, row.detail_json).proposal_id
-        if proposal_id not in self.counts.undecided:
-            # Earlier versions of cockpit did not journal the proposal of a change that the guard refused.
-            _add(self.counts.proposals, "proposed", 1)
-        self.counts.undecided.discard(proposal_id)
         _add(self.counts.proposals, row.action.removeprefix(_PROFILE), 1)
+
+    def _expired(self, row: Counted | Row) -> None:
+        expired = decode_detail(ProposalExpired, row.detail_json)
+        if expired.kind == "profile":
+            _add(self.counts.proposals, "expired", 1)
 
     def _applied(self, row: Counted | Row) -> None:
         if decode_detail(ProfileChange, row.detail_json).effective_waves:
@@ -329,12 +326,12 @@ def store_counts(store: Store, metrics: Metrics) -> None:
     """
 
     def write(tx: Tx) -> None:
-        before = checkpoints.find(tx.connection, "metrics")
+        before = checkpoints.find(tx.connection)
         if metrics.counts.seq < (before.seq if before else 0) + CHECKPOINT_EVERY:
             return
         seq, digest = checkpoints.last_sealed(tx.connection, metrics.counts.seq)
         body = msgspec.json.encode(metrics.counts).decode()
-        checkpoints.store_checkpoint(tx, "metrics", seq, digest, body)
+        checkpoints.store_checkpoint(tx, seq, digest, body)
 
     try:
         store.write_now(write)

@@ -5,17 +5,20 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+from msgspec import UNSET, convert
 from msgspec.structs import replace
 
 from cockpit.orient.profile_changes.change_record import (
+    WEIGHTS,
     BandChange,
     ChangeRefused,
     ProfileChange,
     RuleChange,
+    rule_body,
 )
-from cockpit.store.context.profile_model import WEIGHT_ONE, Band, Predicate, Profile, Rule
+from cockpit.store.context.profile_model import WEIGHT_ONE, Predicate, Profile, Rule
 
 AtExpiry = Literal["revert", "promote_if_better"]
 
@@ -25,27 +28,23 @@ def apply_change(change: ProfileChange, base: Profile) -> Profile:
 
     Raises :class:`ChangeRefused` for a rule that is none.
     """
-    band_changes = {band.name: band for band in change.bands}
-    total = change.total_token_budget
     return replace(
         base,
         version=base.version + 1,
         duration_waves=change.effective_waves,
         status="active",
-        total_token_budget=base.total_token_budget if total is None else total,
+        total_token_budget=change.total_token_budget or base.total_token_budget,
         ranking=change.ranking or base.ranking,
-        bands=tuple(_band(band, band_changes.get(band.name)) for band in base.bands),
+        bands=tuple(replace(band, **_given(change.bands.get(band.name))) for band in base.bands),
         rules=_rules(change, base),
         cache=change.cache or base.cache,
     )
 
 
-def _band(band: Band, change: BandChange | None) -> Band:
-    if change is None:
-        return band
-    rooms = ("min_tokens", "target_tokens", "max_tokens")
-    limits = {name: value for name in rooms if (value := getattr(change, name)) is not None}
-    return replace(band, **limits)
+def _given(change: BandChange | RuleChange | None) -> dict[str, Any]:
+    """Return the fields that a change sets."""
+    fields = () if change is None else change.__struct_fields__
+    return {name: each for name in fields if (each := getattr(change, name)) is not UNSET}
 
 
 def _rules(change: ProfileChange, base: Profile) -> tuple[Rule, ...]:
@@ -56,34 +55,24 @@ def _rules(change: ProfileChange, base: Profile) -> tuple[Rule, ...]:
                 f"There is no rule {name!r} to remove. See `cockpit profile current`."
             )
     for rule_change in change.rules:
-        rules[rule_change.rule_id] = _rule(rules.get(rule_change.rule_id), rule_change)
+        rule_id = str(rule_change.rule_id)
+        rules[rule_id] = _rule(rules.get(rule_id), rule_id, rule_change)
     return tuple(sorted(rules.values(), key=lambda rule: rule.rule_id))
 
 
-def _rule(old: Rule | None, change: RuleChange) -> Rule:
+def _rule(old: Rule | None, rule_id: str, change: RuleChange) -> Rule:
+    source = change.source_type
     if old is None:
-        if change.source_type is None:
-            raise ChangeRefused(
-                f"There is no rule {change.rule_id!r}; to add it, name its source_type."
-            )
-        old = Rule(change.rule_id, change.source_type, Predicate(), WEIGHT_ONE, 0, 0, 0)
-    elif change.source_type not in (None, old.source_type):
+        if source is UNSET:
+            raise ChangeRefused(f"There is no rule {rule_id!r}; to add it, name its source_type.")
+        old = Rule(rule_id, source, Predicate(), WEIGHT_ONE, 0, 0, 0)
+    elif source not in (UNSET, old.source_type):
         raise ChangeRefused(
-            f"Rule {change.rule_id!r} is about {old.source_type!r}; add a rule for another source."
+            f"Rule {rule_id!r} is about {old.source_type!r}; add a rule for another source."
         )
-    names = (
-        "predicate",
-        "priority_weight",
-        "novelty_weight",
-        "risk_weight",
-        "recency_half_life",
-        "enabled",
-        "fetch",
-        "quota",
-    )
-    return replace(
-        old, **{name: value for name in names if (value := getattr(change, name)) is not None}
-    )
+    fields = _given(change)
+    fields |= {name: round(fields[name] * WEIGHT_ONE) for name in WEIGHTS if name in fields}
+    return replace(old, **fields)
 
 
 def change_between(base: Profile, target: Profile, *, waves: int, reason: str) -> ProfileChange:
@@ -97,35 +86,23 @@ def change_between(base: Profile, target: Profile, *, waves: int, reason: str) -
         )
     budget = target.total_token_budget
     return ProfileChange(
-        base.version,
-        waves,
-        tuple(
-            BandChange(band.name, band.min_tokens, band.target_tokens, band.max_tokens)
+        base_profile_version=base.version,
+        effective_waves=waves,
+        bands={
+            band.name: BandChange(band.min_tokens, band.target_tokens, band.max_tokens)
             for band, before in zip(target.bands, base.bands, strict=True)
             if band != before
-        ),
-        tuple(
-            RuleChange(
-                rule.rule_id,
-                rule.source_type,
-                rule.predicate,
-                rule.priority_weight,
-                rule.novelty_weight,
-                rule.risk_weight,
-                rule.recency_half_life,
-                rule.enabled,
-                rule.fetch,
-                rule.quota,
-            )
+        },
+        rules=tuple(
+            convert(rule_body(rule), RuleChange)
             for rule in target.rules
             if rule != old.get(rule.rule_id)
         ),
-        None if budget == base.total_token_budget else budget,
-        reason,
-        (),
-        None if target.ranking == base.ranking else target.ranking,
-        tuple(sorted(old.keys() - new.keys())),
-        None if target.cache == base.cache else target.cache,
+        total_token_budget=UNSET if budget == base.total_token_budget else budget,
+        reason=reason,
+        ranking=None if target.ranking == base.ranking else target.ranking,
+        removed_rules=tuple(sorted(old.keys() - new.keys())),
+        cache=None if target.cache == base.cache else target.cache,
     )
 
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import UNSET
+
 from cockpit.core.text import pluralize
 from cockpit.orient.profile_changes.apply_change import changes_weights_only, widened_fetches
-from cockpit.orient.profile_changes.change_record import ProfileChange
+from cockpit.orient.profile_changes.change_record import ProfileChange, band_body, rule_body
 from cockpit.orient.profile_changes.guard import passed_checks
 from cockpit.store.context.profile_model import WEIGHT_ONE, Band, Profile, Rule, predicate_body
 
 
 def change_title(change: ProfileChange) -> str:
     """A few words for lists."""
-    names = [rule.rule_id for rule in change.rules] + [band.name for band in change.bands]
-    if change.total_token_budget is not None:
+    names = [*(str(rule.rule_id) for rule in change.rules), *change.bands]
+    if change.total_token_budget is not UNSET:
         names.append("the budget")
     subjects = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"change the profile {duration_text(change.effective_waves)}: {subjects}"
@@ -52,32 +54,6 @@ def proposal_body(change: ProfileChange, base: Profile, after: Profile) -> dict[
         "verdict": passed_checks(),
         "widening": not changes_weights_only(base, after),
         "payload": change.body(),
-    }
-
-
-def band_body(band: Band) -> dict[str, Any]:
-    """A band as people and programs are shown it."""
-    return {
-        "band": band.name,
-        "min_tokens": band.min_tokens,
-        "target_tokens": band.target_tokens,
-        "max_tokens": band.max_tokens,
-    }
-
-
-def rule_body(rule: Rule) -> dict[str, Any]:
-    """A rule as people and programs are shown it: weights as numbers of 0 to 4."""
-    return {
-        "rule_id": rule.rule_id,
-        "source_type": rule.source_type,
-        "predicate": predicate_body(rule.predicate),
-        "priority_weight": rule.priority_weight / WEIGHT_ONE,
-        "novelty_weight": rule.novelty_weight / WEIGHT_ONE,
-        "risk_weight": rule.risk_weight / WEIGHT_ONE,
-        "recency_half_life": rule.recency_half_life,
-        "enabled": rule.enabled,
-        "fetch": list(rule.fetch),
-        "quota": rule.quota,
     }
 
 

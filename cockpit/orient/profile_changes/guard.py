@@ -96,11 +96,11 @@ def check_change(
         for claimed in change.claimed
         if claimed != namespace
     ]
-    if change.base_version != base.version:
+    if change.base_profile_version != base.version:
         refusals.append(
             Refusal(
                 "stale_base",
-                f"It is made from version {change.base_version}, and version {base.version} of"
+                f"It is made from version {change.base_profile_version}, and version {base.version} of"
                 f" {base.profile_id} is the current one. Look at that and propose again.",
             )
         )

@@ -8,35 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, structs
+from msgspec.structs import replace
 
-from cockpit.core.read_record import InvalidRecord, describe, parse_object, read_record
+from cockpit.core.read_record import InvalidRecord, parse_object, read_record
 from cockpit.orient.profile_changes.change_record import (
-    BAND_FIELDS,
-    BandChange,
+    MAX_NUMBER,
+    MAX_RULES,
+    MAX_TEXT,
+    NAME_PATTERN,
+    ChangePayload,
     ChangeRefused,
     ProfileChange,
     RuleChange,
 )
-from cockpit.store.context.packet_epoch import CachePrices
-from cockpit.store.context.profile_model import (
-    BANDS,
-    FETCH_ITEMS_MAX,
-    FETCH_QUOTA_MAX,
-    PRIORITY_MAX,
-    WEIGHT_ONE,
-    Predicate,
-    Ranking,
-)
-
-T = TypeVar("T")
+from cockpit.store.context.profile_model import BANDS, FETCH_ITEMS_MAX, Predicate
 
 MAX_CHARACTERS = 200_000
-MAX_NUMBER = 10**9
-MAX_RULES = 200
-MAX_TEXT = 4_000
 
 _OUT_OF_REACH = frozenset(
     (
@@ -46,111 +36,26 @@ _OUT_OF_REACH = frozenset(
     )
 )
 """Fields that no profile has: a change that names one asks for more than a profile decides."""
-_NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}"
-_NAME = re.compile(_NAME_PATTERN, re.ASCII)
-
-_Tokens = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
-_Positive = Annotated[int, Meta(ge=1, le=MAX_NUMBER)]
-_Text = Annotated[str, Meta(max_length=MAX_TEXT)]
-_Priority = Annotated[float, Meta(ge=0, le=PRIORITY_MAX // WEIGHT_ONE)]
-_Weight = Annotated[float, Meta(ge=0, le=1)]
-_IN_SCHEMA = {"pattern": f"^{_NAME_PATTERN}$"}
-"""What :func:`_check_name` refuses, for readers of the schema."""
-
-
-class BandPayload(Struct, frozen=True):
-    """New limits of one band, in tokens."""
-
-    min_tokens: _Tokens | UnsetType = UNSET
-    target_tokens: _Tokens | UnsetType = UNSET
-    max_tokens: _Tokens | UnsetType = UNSET
-
-
-class RulePayload(Struct, frozen=True):
-    """A changed or new attention rule, as JSON names its fields."""
-
-    rule_id: Annotated[
-        str | UnsetType,
-        describe(
-            "The rule; needed unless source_type names it. A new one adds a rule.", **_IN_SCHEMA
-        ),
-    ] = UNSET
-    source_type: Annotated[
-        str | UnsetType, describe("The kind of source of a new rule.", **_IN_SCHEMA)
-    ] = UNSET
-    predicate: Predicate | UnsetType = UNSET
-    priority_weight: _Priority | UnsetType = UNSET
-    novelty_weight: _Weight | UnsetType = UNSET
-    risk_weight: _Weight | UnsetType = UNSET
-    recency_half_life: Annotated[int, Meta(ge=0, le=WEIGHT_ONE)] | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-    fetch: Annotated[
-        tuple[str, ...] | UnsetType,
-        describe("Scope items of its source that sessions read without asking; a user must agree."),
-    ] = UNSET
-    quota: Annotated[int, Meta(ge=1, le=FETCH_QUOTA_MAX)] | UnsetType = UNSET
-    """The most jobs a wave that ``fetch`` adds."""
-
-
-class ChangePayload(Struct, frozen=True, kw_only=True):
-    """A profile change, as agents propose it."""
-
-    base_profile_version: _Positive
-    effective_waves: _Positive
-    bands: Annotated[
-        Mapping[str, BandPayload],
-        describe("New limits by band.", propertyNames={"enum": list(BANDS)}),
-    ] = field(default_factory=dict)
-    rules: Annotated[
-        tuple[RulePayload, ...], describe("Changed and new rules.", maxItems=MAX_RULES)
-    ] = ()
-    total_token_budget: _Positive | UnsetType = UNSET
-    reason: _Text = ""
-    namespace: Annotated[
-        _Text | UnsetType, describe("Counts for nothing; refused unless it is the token's.")
-    ] = UNSET
-    requested_by: Annotated[
-        _Text | UnsetType,
-        describe("Counts for nothing; refused unless it is the token's namespace."),
-    ] = UNSET
-
-
-class ImportPayload(ChangePayload, frozen=True, kw_only=True):
-    """A profile change that comes from an imported profile: it may last and may remove rules."""
-
-    effective_waves: _Tokens
-    ranking: Ranking | None = None
-    removed_rules: tuple[str, ...] = ()
-    cache: CachePrices | None = None
+_NAME = re.compile(NAME_PATTERN, re.ASCII)
 
 
 def parse_change(text: str | bytes, *, imported: bool = False) -> ProfileChange:
-    """Read the JSON text of a change; ``imported`` allows the fields of :class:`ImportPayload`.
+    """Read the JSON text of a change; ``imported`` allows the fields of :class:`ProfileChange`.
 
     Raises :class:`ChangeRefused` with a message that names the field.
     """
-    body = read_object(text)
-    payload = _read_payload(ImportPayload if imported else ChangePayload, body)
-    ranking: Ranking | None = None
-    removed: tuple[str, ...] = ()
-    cache: CachePrices | None = None
-    if isinstance(payload, ImportPayload):
-        ranking = payload.ranking
-        removed = tuple(_check_name("removed_rules", name) for name in payload.removed_rules)
-        cache = payload.cache
-        if cache is not None and (problem := cache.problem()):
-            raise ChangeRefused(f"{problem}.")
-    return ProfileChange(
-        payload.base_profile_version,
-        payload.effective_waves,
-        _band_changes(payload.bands),
-        _rule_changes(payload.rules),
-        _or_none(payload.total_token_budget),
-        payload.reason,
-        tuple(claim for claim in (payload.namespace, payload.requested_by) if claim is not UNSET),
-        ranking,
-        removed,
-        cache,
+    payload = _read_payload(ProfileChange if imported else ChangePayload, read_object(text))
+    change = ProfileChange(**structs.asdict(payload))
+    for name in change.bands:
+        _check_band("bands", name)
+    for name in change.removed_rules:
+        _check_name("removed_rules", name)
+    if change.cache is not None and (problem := change.cache.problem()):
+        raise ChangeRefused(f"{problem}.")
+    return replace(
+        change,
+        bands={name: change.bands[name] for name in BANDS if name in change.bands},
+        rules=_check_rules(change.rules),
     )
 
 
@@ -175,51 +80,27 @@ def _read_payload(record: type[ChangePayload], body: Mapping[str, Any]) -> Chang
         raise ChangeRefused(str(error)) from error
 
 
-def _band_changes(bands: Mapping[str, BandPayload]) -> tuple[BandChange, ...]:
-    for name in bands:
-        _check_band("bands", name)
-    return tuple(
-        BandChange(name, *(_or_none(getattr(bands[name], limit)) for limit in BAND_FIELDS))
-        for name in BANDS
-        if name in bands
-    )
-
-
-def _rule_changes(rules: tuple[RulePayload, ...]) -> tuple[RuleChange, ...]:
+def _check_rules(rules: tuple[RuleChange, ...]) -> tuple[RuleChange, ...]:
+    """Return the rules, each with its id."""
     if len(rules) > MAX_RULES:
         raise ChangeRefused(f"rules lists {len(rules):,} rules; at most {MAX_RULES} are allowed.")
-    changes: dict[str, RuleChange] = {}
+    checked: dict[str, RuleChange] = {}
     for position, rule in enumerate(rules):
         place = f"rules[{position}]"
-        change = _rule_change(place, rule)
-        if change.rule_id in changes:
-            raise ChangeRefused(f"{place}: rule {change.rule_id!r} is given twice.")
-        changes[change.rule_id] = change
-    return tuple(changes.values())
-
-
-def _rule_change(place: str, rule: RulePayload) -> RuleChange:
-    source_type = _or_none(rule.source_type)
-    rule_id = source_type if rule.rule_id is UNSET else rule.rule_id
-    if rule_id is None:
-        raise ChangeRefused(f"{place} needs a rule_id, or the source_type that it is about.")
-    _check_name(f"{place}.rule_id", rule_id)
-    if source_type is not None:
-        _check_name(f"{place}.source_type", source_type)
-    if rule.predicate is not UNSET:
-        _check_predicate(f"{place}.predicate", rule.predicate)
-    return RuleChange(
-        rule_id,
-        source_type,
-        _or_none(rule.predicate),
-        _thousandths(rule.priority_weight),
-        _thousandths(rule.novelty_weight),
-        _thousandths(rule.risk_weight),
-        _or_none(rule.recency_half_life),
-        _or_none(rule.enabled),
-        None if rule.fetch is UNSET else _check_fetch(f"{place}.fetch", rule.fetch),
-        _or_none(rule.quota),
-    )
+        rule_id = rule.source_type if rule.rule_id is UNSET else rule.rule_id
+        if rule_id is UNSET:
+            raise ChangeRefused(f"{place} needs a rule_id, or the source_type that it is about.")
+        _check_name(f"{place}.rule_id", rule_id)
+        if rule.source_type is not UNSET:
+            _check_name(f"{place}.source_type", rule.source_type)
+        if rule.predicate is not UNSET:
+            _check_predicate(f"{place}.predicate", rule.predicate)
+        if rule.fetch is not UNSET:
+            rule = replace(rule, fetch=_check_fetch(f"{place}.fetch", rule.fetch))
+        if rule_id in checked:
+            raise ChangeRefused(f"{place}: rule {rule_id!r} is given twice.")
+        checked[rule_id] = replace(rule, rule_id=rule_id)
+    return tuple(checked.values())
 
 
 def _check_fetch(place: str, items: tuple[str, ...]) -> tuple[str, ...]:
@@ -248,15 +129,6 @@ def _check_band(place: str, name: str) -> None:
         )
 
 
-def _check_name(place: str, name: str) -> str:
+def _check_name(place: str, name: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise ChangeRefused(f"{place} must be a name: letters, digits and _.:/- up to 100.")
-    return name
-
-
-def _thousandths(weight: float | UnsetType) -> int | None:
-    return None if weight is UNSET else round(weight * WEIGHT_ONE)
-
-
-def _or_none(value: T | UnsetType) -> T | None:
-    return None if value is UNSET else value

@@ -10,8 +10,12 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.orient.profile_changes.apply_change import apply_change, change_between
-from cockpit.orient.profile_changes.change_preview import band_body, rule_body
-from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
+from cockpit.orient.profile_changes.change_record import (
+    ChangeRefused,
+    ProfileChange,
+    band_body,
+    rule_body,
+)
 from cockpit.orient.profile_changes.parse_change import parse_change, read_object
 from cockpit.store.context.profile_model import BANDS, Profile
 

@@ -67,6 +67,9 @@ class Chain(msgspec.Struct, frozen=True):
     """In US dollars; None: no limit."""
     max_wall_s: float | None
     """Seconds that its workers may run; None: no limit."""
+    resume_until: str | None
+    """The last moment at which it begins a batch or waits for a provider; empty: it never waits; None: no
+    end."""
     base_branch: str
     base_commit: str
     branch: str
@@ -135,8 +138,8 @@ class Progress(msgspec.Struct, frozen=True):
 
 _COLUMNS = (
     "chain_id, number, scope_kind, scope_id, status, reason, stop_now, headless, batch, approve,"
-    " model, runner, max_chains, max_cost, max_wall_s, base_branch, base_commit, branch,"
-    " report_path, summary_json, owner, created_at, updated_at, began_at, ended_at"
+    " model, runner, max_chains, max_cost, max_wall_s, resume_until, base_branch, base_commit,"
+    " branch, report_path, summary_json, owner, created_at, updated_at, began_at, ended_at"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM chains"  # noqa: S608 - fixed columns
 
@@ -154,6 +157,7 @@ def create(
     max_chains: int,
     max_cost: float | None,
     max_wall_s: float | None,
+    resume_until: str | None = None,
     base_branch: str,
     base_commit: str,
     prefix: str = "cockpit/",
@@ -172,8 +176,9 @@ def create(
         branch = f"{prefix}{chain_id}-{next(more)}"
     tx.execute(
         "INSERT INTO chains(chain_id, number, scope_kind, scope_id, headless, batch, approve, model,"
-        " runner, max_chains, max_cost, max_wall_s, base_branch, base_commit, branch, owner,"
-        " created_at, updated_at, began_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " runner, max_chains, max_cost, max_wall_s, resume_until, base_branch, base_commit, branch,"
+        " owner, created_at, updated_at, began_at)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             chain_id,
             number,
@@ -187,6 +192,7 @@ def create(
             max_chains,
             max_cost,
             max_wall_s,
+            resume_until,
             base_branch,
             base_commit,
             branch,
@@ -281,6 +287,11 @@ def end(tx: Tx, chain_id: str, status: str, reason: str) -> Chain:
     chain = _change(tx, chain_id, status=status, reason=reason, owner=None, ended_at=tx.now())
     _journal(tx, _AT_END[status], chain)
     return chain
+
+
+def set_reason(tx: Tx, chain_id: str, reason: str) -> Chain:
+    """Say why a running chain waits; empty: it does not."""
+    return _change(tx, chain_id, reason=reason)
 
 
 def record_report(tx: Tx, chain_id: str, path: str) -> Chain:
@@ -393,5 +404,5 @@ def _journal(
 
 def _read(row: tuple[Any, ...]) -> Chain:
     values = list(row)
-    values[6], values[7], values[19] = bool(values[6]), bool(values[7]), parse_json(values[19])
+    values[6], values[7], values[20] = bool(values[6]), bool(values[7]), parse_json(values[20])
     return Chain(*values)

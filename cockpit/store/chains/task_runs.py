@@ -75,6 +75,16 @@ def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Step
     return [_read(row) for row in rows]
 
 
+def find_base_tests(connection: sqlite3.Connection, chain_id: str) -> Mapping[str, Any] | None:
+    """Return what a chain's first implementer noted of the tests before any change, if it has."""
+    row = connection.execute(
+        "SELECT detail_json ->> '$.base' FROM task_runs WHERE chain_id=? AND chain_id<>''"
+        " AND detail_json ->> '$.base' IS NOT NULL LIMIT 1",
+        (chain_id,),
+    ).fetchone()
+    return None if row is None else parse_json(row[0])
+
+
 def begin(
     tx: Tx, task_id: str, run: int, step: str, *, chain_id: str, ordinal: int, **detail: Any
 ) -> Step:

@@ -8,7 +8,7 @@ a session (when it was seen, in which order, whether it is pinned or superseded)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -393,23 +393,6 @@ def load_texts(connection: sqlite3.Connection, identities: Sequence[str]) -> dic
                 msgspec.json.decode(provenance),
             )
     return by_id
-
-
-def load_refs(
-    connection: sqlite3.Connection, identities: Sequence[str], source_types: Iterable[str]
-) -> dict[str, str]:
-    """Read the scope items of the facts of ``source_types`` among ``identities``, by fact id."""
-    kinds = sorted(source_types)
-    of_kinds = ",".join("?" * len(kinds))
-    refs: dict[str, str] = {}
-    for marks, chunk in chunks(identities):
-        for identity, ref in connection.execute(
-            "SELECT fact_id, source_ref FROM observed_facts"  # noqa: S608 - only placeholders
-            f" WHERE fact_id IN ({marks}) AND source_type IN ({of_kinds})",
-            (*chunk, *kinds),
-        ):
-            refs[identity] = str(ref)
-    return refs
 
 
 def load_provenances(

@@ -14,17 +14,17 @@ from msgspec import Struct
 
 from cockpit.core.errors import AlreadyDecided, NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.detail import decode_detail
-from cockpit.store.journal.details.profiles import ProfileProposed
-from cockpit.store.journal.event_types import Action
 
+GUARD = "guard"
+"""The name in which the guard rejects; the reason begins with its code."""
+_STATUSES = ("pending", "approved", "rejected", "discussed", "expired")
 ChangeStatus = Literal["pending", "approved", "rejected", "expired"]
 EndReason = Literal["reverted", "promoted", "rolled_back"]
 """How a temporary change ended."""
 
 
 class ChangeProposal(Struct, frozen=True):
-    """One row of ``profile_change_proposals``."""
+    """A proposal of a profile change. Other programs read it from the view ``profile_change_proposals``."""
 
     proposal_id: str
     requested_by: str
@@ -42,8 +42,6 @@ class ChangeProposal(Struct, frozen=True):
     """The profile's version that it became, once approved."""
     created_at: str
     decided_at: str | None
-    request_digest: str = ""
-    """Digest of the keyed request that proposed it; empty without a key."""
 
 
 class TemporaryChange(Struct, frozen=True):
@@ -69,9 +67,11 @@ class TemporaryChange(Struct, frozen=True):
 
 
 _SELECT_CHANGE = (
-    "SELECT proposal_id, requested_by, base_profile_id, base_profile_version, effective_waves,"
-    " proposal_json, status, rejection_code, rejection_reason, approved_by, applied_version,"
-    " created_at, decided_at, request_digest FROM profile_change_proposals"
+    "SELECT proposal_id, json_extract(body_json, '$.requested_by'), json_extract(body_json, '$.profile_id'),"
+    " json_extract(body_json, '$.base_version'), json_extract(body_json, '$.effective_waves'),"
+    " json_extract(body_json, '$.payload'), status, decided_by, reason,"
+    " (SELECT version FROM orientation_profiles WHERE change_id=proposal_id), created_at, decided_at"
+    " FROM proposals WHERE kind='profile'"
 )
 _SELECT_TEMPORARY = (
     "SELECT profile_id, version, base_version, proposal_id, horizon_waves, waves_begun, ended,"
@@ -79,74 +79,10 @@ _SELECT_TEMPORARY = (
 )
 
 
-def propose(
-    tx: Tx,
-    *,
-    proposal_id: str,
-    requested_by: str,
-    profile_id: str,
-    base_version: int,
-    effective_waves: int,
-    payload: str,
-    request_digest: str = "",
-) -> ChangeProposal:
-    """Store a pending change. Idempotent by ``proposal_id``: an existing row is returned."""
-    tx.execute(
-        "INSERT INTO profile_change_proposals(proposal_id, requested_by, base_profile_id,"
-        " base_profile_version, effective_waves, proposal_json, status, created_at, request_digest)"
-        " VALUES (?,?,?,?,?,?,'pending',?,?) ON CONFLICT(proposal_id) DO NOTHING",
-        (
-            proposal_id,
-            requested_by,
-            profile_id,
-            base_version,
-            effective_waves,
-            payload,
-            tx.now(),
-            request_digest,
-        ),
-    )
-    return load(tx.connection, proposal_id)
-
-
-def decide(
-    tx: Tx,
-    proposal_id: str,
-    status: Literal["approved", "rejected", "expired"],
-    *,
-    by: str = "",
-    code: str = "",
-    reason: str = "",
-    applied_version: int | None = None,
-) -> ChangeProposal:
-    """Decide a pending change, by compare-and-set on ``pending``.
-
-    ``by`` is the principal who approves; ``code`` and ``reason`` say why it was rejected. Raises
-    :class:`AlreadyDecided`, :class:`NotFound`.
-    """
-    changed = tx.execute(
-        "UPDATE profile_change_proposals SET status=?, rejection_code=?, rejection_reason=?,"
-        " approved_by=?, applied_version=?, decided_at=? WHERE proposal_id=? AND status='pending'",
-        (
-            status,
-            code if status == "rejected" else None,
-            reason if status == "rejected" else None,
-            by if status == "approved" else None,
-            applied_version,
-            tx.now(),
-            proposal_id,
-        ),
-    )
-    proposal = load(tx.connection, proposal_id)
-    if changed.rowcount != 1:
-        raise AlreadyDecided(f"The profile change {proposal_id} is already {proposal.status}.")
-    return proposal
-
-
 def find(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal | None:
     """Read the change of that id, or None."""
-    row = connection.execute(f"{_SELECT_CHANGE} WHERE proposal_id=?", (proposal_id,)).fetchone()
-    return ChangeProposal(*row) if row else None
+    row = connection.execute(f"{_SELECT_CHANGE} AND proposal_id=?", (proposal_id,)).fetchone()
+    return _read(row) if row else None
 
 
 def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
@@ -159,71 +95,43 @@ def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
     return proposal
 
 
-def find_proposed(connection: sqlite3.Connection, proposal_id: str) -> ProfileProposed | None:
-    """Return what the journal recorded when the change was proposed; None where that was pruned."""
-    row = connection.execute(
-        "SELECT detail_json FROM journal WHERE action=? AND json_extract(detail_json, '$.proposal_id')=?"
-        " ORDER BY seq LIMIT 1",
-        (str(Action.PROFILE_PROPOSED), proposal_id),
-    ).fetchone()
-    return None if row is None else decode_detail(ProfileProposed, row[0])
-
-
 def select_changes(
     connection: sqlite3.Connection, limit: int = 200, *, status: ChangeStatus | None = None
 ) -> list[ChangeProposal]:
     """Read changes of one status (None: of every status), newest first."""
-    where, values = ("", ()) if status is None else (" WHERE status=?", (status,))
+    statuses: tuple[str, ...] = _STATUSES if status is None else (status,)
+    if status == "rejected":
+        statuses = ("rejected", "discussed")
+    marks = ",".join("?" * len(statuses))
     rows = connection.execute(
-        f"{_SELECT_CHANGE}{where} ORDER BY created_at DESC, rowid DESC LIMIT ?", (*values, limit)
+        f"{_SELECT_CHANGE} AND status IN ({marks}) ORDER BY created_at DESC, rowid DESC LIMIT ?",
+        (*statuses, limit),
     )
-    return [ChangeProposal(*row) for row in rows]
+    return [_read(row) for row in rows]
+
+
+def _read(row: tuple[Any, ...]) -> ChangeProposal:
+    status, by, reason = row[6:9]
+    code, why = (None, None)
+    if status in ("rejected", "discussed"):
+        code, why = status, reason
+        if by == GUARD:
+            code, _, why = reason.partition(": ")
+    shown = "rejected" if status == "discussed" else status
+    values = (*row[:6], shown, code, why, by if status == "approved" else None, *row[9:])
+    return ChangeProposal(*values)
 
 
 def has_change_of(connection: sqlite3.Connection, profile_id: str, version: int) -> bool:
     """Tell whether a temporary change runs, or one of this version was proposed, however it was decided."""
     row = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM adaptations WHERE profile_id=:profile AND ended IS NULL)"
-        " OR EXISTS (SELECT 1 FROM profile_change_proposals WHERE base_profile_id=:profile"
-        " AND base_profile_version=:version)",
+        " OR EXISTS (SELECT 1 FROM proposals WHERE kind='profile'"
+        " AND json_extract(body_json, '$.profile_id')=:profile"
+        " AND json_extract(body_json, '$.base_version')=:version)",
         {"profile": profile_id, "version": version},
     ).fetchone()
     return bool(row[0])
-
-
-_UNAPPLIED = (
-    " FROM profile_change_proposals c JOIN proposals p USING(proposal_id)"
-    " WHERE c.status='pending' AND (p.status<>'pending' OR p.expires_at<=:now)"
-)
-
-
-def select_unapplied(connection: sqlite3.Connection, now: str) -> list[tuple[str, str]]:
-    """Read (id, status of its proposal) of pending changes that were decided elsewhere.
-
-    A proposal that is pending past its deadline at ``now`` counts as ``expired``. Oldest first.
-    """
-    rows = connection.execute(
-        "SELECT c.proposal_id, CASE p.status WHEN 'pending' THEN 'expired' ELSE p.status END"
-        f"{_UNAPPLIED} ORDER BY c.created_at, c.rowid",
-        {"now": now},
-    )
-    return [(str(identity), str(status)) for identity, status in rows]
-
-
-def find_undisturbed_version(
-    connection: sqlite3.Connection, profile_id: str, now: str
-) -> int | None:
-    """Return a profile's active version, if no temporary change runs and none is to be applied.
-
-    None also for a profile that is not there: the steps that change it say so.
-    """
-    row = connection.execute(
-        "SELECT version FROM orientation_profiles WHERE profile_id=:profile AND status='active'"  # noqa: S608 - fixed text
-        " AND NOT EXISTS (SELECT 1 FROM adaptations WHERE profile_id=:profile AND ended IS NULL)"
-        f" AND NOT EXISTS (SELECT 1{_UNAPPLIED})",
-        {"profile": profile_id, "now": now},
-    ).fetchone()
-    return None if row is None else int(row[0])
 
 
 def start(tx: Tx, proposal: ChangeProposal, version: int) -> TemporaryChange:
@@ -319,11 +227,13 @@ def end(tx: Tx, change: TemporaryChange, how: EndReason) -> TemporaryChange:
     return ended
 
 
-def link_base(tx: Tx, profile_id: str, version: int, base_version: int) -> None:
-    """Record which version another one was made from."""
+def link_base(
+    tx: Tx, profile_id: str, version: int, base_version: int, change_id: str | None = None
+) -> None:
+    """Record which version another one was made from, and by which change."""
     tx.execute(
-        "UPDATE orientation_profiles SET base_version=? WHERE profile_id=? AND version=?",
-        (base_version, profile_id, version),
+        "UPDATE orientation_profiles SET base_version=?, change_id=? WHERE profile_id=? AND version=?",
+        (base_version, change_id, profile_id, version),
     )
 
 

@@ -53,7 +53,7 @@ class Band(Struct, frozen=True):
     max_tokens: int
 
 
-class Predicate(Struct, frozen=True):
+class Predicate(Struct, frozen=True, omit_defaults=True):
     """Which facts of its source type a rule applies to; defaults do not restrict."""
 
     band: Annotated[str, describe("", enum=["", *BANDS])] = ""

@@ -1,18 +1,12 @@
 """Compare the schema of a store with the one that its migrations give.
 
 Triggers and views run inside cockpit's own statements, so one that cockpit did not create is refused before
-any statement that could start it. ``schema_digests.txt`` has the digest after each migration; it spares
-opening a store the work of migrating an empty one. Specified in ``docs/reference/journal.md``.
+any statement that could start it. Specified in ``docs/reference/journal.md``.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from functools import cache
-from pathlib import Path
 
 from cockpit.core.errors import StoreError
 
@@ -29,20 +23,12 @@ class StoreForeign(StoreError):
     code = "store_foreign"
 
 
-def check_schema(
-    connection: sqlite3.Connection,
-    names: Sequence[str],
-    create: Callable[[sqlite3.Connection, Sequence[str]], None],
-) -> None:
-    """Refuse a store whose schema is not that of the migrations ``names``.
+def check_schema(connection: sqlite3.Connection, expected: Rows) -> None:
+    """Refuse a store with another schema than ``expected``.
 
-    ``create`` applies migrations to an empty database; it is called only where the digest differs. Raises
-    :class:`StoreForeign` with the names of the objects that differ.
+    Raises :class:`StoreForeign` with the names of the objects that differ.
     """
     rows = read_schema(connection)
-    if names and digest_schema(rows) == _digests().get(names[-1]):
-        return
-    expected = _expected_rows(tuple(names), create)
     different = sorted(f"{kind} {name}" for kind, name, _, _ in _plain(rows) ^ _plain(expected))
     if not different:
         return
@@ -69,37 +55,9 @@ def read_schema(connection: sqlite3.Connection) -> Rows:
     )
 
 
-def digest_schema(rows: Rows) -> str:
-    """Return the digest of a schema."""
-    return hashlib.sha256("\0".join("\1".join(row) for row in sorted(rows)).encode()).hexdigest()
-
-
-def list_digests(
-    names: Sequence[str], create: Callable[[sqlite3.Connection, Sequence[str]], None]
-) -> Iterator[str]:
-    """Yield the lines of ``schema_digests.txt``: each migration with the digest of the schema after it."""
-    for count in range(1, len(names) + 1):
-        rows = _expected_rows(tuple(names[:count]), create)
-        yield f"{names[count - 1]} {digest_schema(rows)}"
-
-
-def _expected_rows(
-    names: tuple[str, ...], create: Callable[[sqlite3.Connection, Sequence[str]], None]
-) -> Rows:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        create(connection, names)
-        return read_schema(connection)
-
-
 def _plain(rows: Rows) -> Rows:
     """Return the rows without what versions of SQLite write differently: spaces, quotes and case."""
     return frozenset(
         (kind, name, table, "".join(sql.replace('"', "").casefold().split()))
         for kind, name, table, sql in rows
     )
-
-
-@cache
-def _digests() -> dict[str, str]:
-    lines = Path(__file__).with_name("schema_digests.txt").read_text("utf-8").splitlines()
-    return {name: digest for name, _, digest in (line.partition(" ") for line in lines)}

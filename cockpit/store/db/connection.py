@@ -9,10 +9,9 @@ import errno
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 from cockpit.core.errors import (
     StoreBusy,
@@ -44,58 +43,6 @@ _NOT_READ = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 NO_WRITING = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 """Errors of the system where a file or folder may not be written."""
 _FATAL = _BUSY | _FULL | _UNWRITABLE | _CORRUPT
-
-
-_MOST_STATEMENTS = 4_096
-
-
-class WritingConnection(sqlite3.Connection):
-    """The connection of a writer, whose journal rows wait to be inserted together.
-
-    A statement that could read the journal finds them: they are inserted before it. A statement that is
-    new is looked at before it runs, so that what it writes is sealed.
-    """
-
-    insert_waiting: Callable[[], None] | None = None
-    """Inserts the rows; None while none wait."""
-    watch_statement: Callable[[str], None] | None = None
-    """Sees to it that the rows which a statement writes are sealed."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.known_statements: dict[str, bool] = {}
-        """Statements that were looked at, and whether each could read the journal."""
-
-    def _watch(self, sql: str) -> bool:
-        reads_journal = "journal" in sql or "audit_log" in sql
-        if self.watch_statement is not None:
-            if len(self.known_statements) > _MOST_STATEMENTS:
-                self.known_statements.clear()
-            self.known_statements[sql] = reads_journal
-            self.watch_statement(sql)
-        return reads_journal
-
-    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        """Run a statement, after the rows that it could read."""
-        reads_journal = self.known_statements.get(sql)
-        if reads_journal is not False and (reads_journal or self._watch(sql)):
-            insert_waiting = self.insert_waiting
-            if insert_waiting is not None:
-                insert_waiting()
-        return _execute(self, sql, parameters)
-
-    def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
-        """Run a statement for each of ``parameters``, after the rows that it could read."""
-        reads_journal = self.known_statements.get(sql)
-        if reads_journal is not False and (reads_journal or self._watch(sql)):
-            insert_waiting = self.insert_waiting
-            if insert_waiting is not None:
-                insert_waiting()
-        return _executemany(self, sql, parameters)
-
-
-# For each statement, "super()" would make an object more.
-_execute, _executemany = sqlite3.Connection.execute, sqlite3.Connection.executemany
 
 
 def connect(

@@ -19,17 +19,15 @@ from cockpit.core.clock import Clock, Ids, RandomIds, SystemClock
 from cockpit.core.errors import StoreError
 from cockpit.store.db.connection import (
     BUSY_TIMEOUT_MS,
-    WritingConnection,
     connect,
     translate_errors,
 )
 from cockpit.store.db.keep_anchor import StoreAnchor
 from cockpit.store.db.migrate import migrate
 from cockpit.store.db.open_file import OpenFile
-from cockpit.store.db.row_cache import RowCache
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.writer import Writer
-from cockpit.store.journal import journal, verify_tables
+from cockpit.store.journal import journal
 from cockpit.store.journal.details.store import StoreMigrated
 
 T = TypeVar("T")
@@ -51,7 +49,7 @@ class Store:
         ids: Ids,
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
-        factory: type[sqlite3.Connection] = WritingConnection,
+        factory: type[sqlite3.Connection] = sqlite3.Connection,
         durable: bool = True,
     ) -> None:
         self.path = path
@@ -64,38 +62,27 @@ class Store:
         self._lock = threading.Lock()
 
         def begin(connection: sqlite3.Connection) -> Tx:
-            tail, rows = journal.Tail(connection), RowCache(connection)
-            return Tx(connection, clock, ids, tail, rows, self.unreleased)
+            return Tx(connection, clock, ids, journal.Tail(connection), self.unreleased)
 
         def connect_writer() -> sqlite3.Connection:
             return connect(path, durable=durable, busy_timeout_ms=busy_timeout_ms, factory=factory)
 
-        before: list[verify_tables.TableFault] | None = None  # a new file has no rows to compare
-
         def record(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
             tx = begin(connection)
             tx.journal(StoreMigrated(migrations=names))
-            if before is not None:
-                tx.seal_again(verify_tables.list_unsealed(connection, before), "migrated")
             tx.settle()
-
-        def compare(connection: sqlite3.Connection) -> None:
-            nonlocal before
-            before = list(verify_tables.verify_tables(connection).faults)
 
         with translate_errors(path):
             connection = connect_writer()
             try:
                 open_file = OpenFile(path)
-                applied = migrate(connection, path, clock, record=record, prepare=compare)
+                applied = migrate(connection, path, clock, record=record)
             except BaseException:
                 connection.close()
                 raise
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="cockpit-read")
         self.file = open_file
-        self._writer = Writer(
-            path, connection, connect_writer, begin, busy_timeout_ms / 2000, open_file.check
-        )
+        self._writer = Writer(path, connection, connect_writer, begin, open_file.check)
         self.anchor = StoreAnchor(path, clock, self.read_now, is_new=bool(applied), file=open_file)
         if self.anchor.file is not None:
             self._writer.listen(self.anchor.keep)
@@ -113,7 +100,7 @@ class Store:
         ids: Ids | None = None,
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
-        factory: type[sqlite3.Connection] = WritingConnection,
+        factory: type[sqlite3.Connection] = sqlite3.Connection,
         durable: bool = True,
     ) -> Store:
         """Open the database at ``path``, creating and migrating it as needed.

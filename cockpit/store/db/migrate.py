@@ -1,4 +1,4 @@
-"""Migrations: numbered SQL files, each applied in one transaction and recorded by checksum.
+"""The schema, and migrations of later versions: SQL files, each applied once and recorded by checksum.
 
 Specified in ``docs/reference/journal.md``.
 """
@@ -6,8 +6,9 @@ Specified in ``docs/reference/journal.md``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Callable
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from msgspec import Struct
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.clock import Clock, format_time
 from cockpit.core.errors import StoreCorrupt, StoreTooNew, StoreUnwritable
-from cockpit.store.db.check_schema import check_schema, list_digests
+from cockpit.store.db.check_schema import Rows, check_schema, read_schema
 
 _RECORD = (
     "CREATE TABLE IF NOT EXISTS migrations("
@@ -29,7 +30,7 @@ class Migration(Struct, frozen=True):
     """One file."""
 
     name: str
-    """As ``0001_schema``."""
+    """``schema``, or as ``0001_more``."""
     sql: str
     checksum: str
     """sha256 of the file's text."""
@@ -39,7 +40,8 @@ class Migration(Struct, frozen=True):
 def load_migrations() -> tuple[Migration, ...]:
     """Load the migrations of this version, in order."""
     # By path: importlib.resources takes longer than all the rest of opening a store.
-    files = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
+    folder = Path(__file__).parent
+    files = [folder / "schema.sql", *sorted((folder / "migrations").glob("*.sql"))]
     texts = [(file.stem, file.read_text("utf-8")) for file in files]
     return tuple(Migration(name, sql, text_digest(sql)) for name, sql in texts)
 
@@ -51,14 +53,12 @@ def migrate(
     migrations: tuple[Migration, ...] | None = None,
     *,
     record: Callable[[sqlite3.Connection, tuple[str, ...]], None] | None = None,
-    prepare: Callable[[sqlite3.Connection], None] | None = None,
 ) -> tuple[str, ...]:
     """Bring the file up to this version; returns the names of the migrations applied.
 
-    A file with content is copied to ``backups`` first. ``record`` is called with the names in the
-    same transaction, and ``prepare`` before its first change of a file with content. Raises
-    :class:`StoreTooNew` for a file of a newer cockpit and :class:`StoreCorrupt` when a recorded migration
-    differs from this version's.
+    A file with content is copied to ``backups`` first. ``record`` is called with the names in the same
+    transaction. Raises :class:`StoreTooNew` for a file of a newer cockpit and :class:`StoreCorrupt` when a
+    recorded migration differs from this version's.
     """
     shipped = load_migrations() if migrations is None else migrations
     if not _check_file(connection, shipped):
@@ -69,8 +69,6 @@ def migrate(
     try:
         # Another process may have migrated while this one waited for the lock: check again.
         todo = _missing(connection, shipped)
-        if prepare is not None and todo and _applied(connection):
-            prepare(connection)
         connection.execute(_RECORD)
         for migration in todo:
             _apply(connection, migration)
@@ -96,9 +94,9 @@ def _check_file(
     connection.execute("BEGIN")  # one snapshot: another process may migrate meanwhile
     try:
         todo = _missing(connection, shipped)
-        applied = [migration.name for migration in shipped if migration not in todo]
+        applied = tuple(migration for migration in shipped if migration not in todo)
         if applied:
-            check_schema(connection, applied, partial(_create_schema, shipped))
+            check_schema(connection, _expected_schema(applied))
         return todo
     finally:
         connection.execute("ROLLBACK")
@@ -117,26 +115,18 @@ def is_current(connection: sqlite3.Connection) -> bool:
     return not _missing(connection, load_migrations())
 
 
-def _create_schema(
-    shipped: tuple[Migration, ...], connection: sqlite3.Connection, names: Sequence[str]
-) -> None:
-    """Apply the migrations ``names`` to an empty database."""
-    connection.execute(_RECORD)
-    for migration in shipped:
-        if migration.name in names:
+@cache
+def _expected_schema(applied: tuple[Migration, ...]) -> Rows:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(_RECORD)
+        for migration in applied:
             _apply(connection, migration)
+        return read_schema(connection)
 
 
 def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
     for statement in _statements(migration.sql):
         connection.execute(statement)
-
-
-def schema_digest_lines() -> tuple[str, ...]:
-    """Return the lines of ``schema_digests.txt`` for the migrations of this version."""
-    shipped = load_migrations()
-    names = [migration.name for migration in shipped]
-    return tuple(list_digests(names, partial(_create_schema, shipped)))
 
 
 def _applied(connection: sqlite3.Connection) -> dict[str, str]:

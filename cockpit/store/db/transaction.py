@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
@@ -12,7 +11,6 @@ from msgspec import Struct, field
 from cockpit.core.clock import Clock, Ids, read_now
 from cockpit.core.secrets import masked_json, replace_surrogates
 from cockpit.store.db.connection import is_fatal
-from cockpit.store.db.row_cache import RowCache
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.detail import Detail, detail_json
 from cockpit.store.journal.details.table import ACTIONS
@@ -20,8 +18,6 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.trace_ids import Trace, TraceColumns, fill_trace
 
 T = TypeVar("T")
-SEALED_TOGETHER = 500
-"""Rows that one row of the journal seals again."""
 
 
 class Tx(Struct, frozen=True):
@@ -31,35 +27,17 @@ class Tx(Struct, frozen=True):
     clock: Clock
     ids: Ids
     tail: journal.Tail
-    rows: RowCache
-    """Rows that need not be read again."""
     unreleased: set[str] = field(default_factory=set)
     """Tokens of leases that this process could not release, though it no longer runs their sessions."""
 
     def begin(self) -> None:
-        """Take the lock for writing, and forget what another process may have changed."""
+        """Take the lock for writing."""
+        self.tail.forget()
         self.connection.execute("BEGIN IMMEDIATE")
-        if not self.rows.begin():
-            self.tail.forget()
-
-    def forget(self) -> None:
-        """Forget what the transaction wrote: it was rolled back."""
-        self.tail.roll_back()
-        self.rows.forget()
 
     def settle(self) -> None:
-        """Store the end of the journal, and a row for the seals that no other row has."""
-        if self.tail.lacks_row_for_seals():
-            self.append_row(Action.STORE_SEALED)
+        """Record the end of the journal."""
         self.tail.settle()
-
-    def seal_again(self, sealed: Iterable[tuple[str, str, str | None]], why: str) -> None:
-        """Write seals, (table, key, digest), of rows that this transaction does not write."""
-        sealed = iter(sealed)
-        while together := list(islice(sealed, SEALED_TOGETHER)):
-            self.tail.collect(together)
-            self.append_row(Action.STORE_SEALED, {"why": why})
-            self.tail.insert_waiting()
 
     def attempt(self, step: Callable[[], T]) -> T:
         """Run ``step`` in a savepoint: its failure rolls back nothing else, and is raised.
@@ -76,7 +54,6 @@ class Tx(Struct, frozen=True):
             if not is_fatal(error) and self.connection.in_transaction:
                 self.connection.execute("ROLLBACK TO step")
                 self.connection.execute("RELEASE step")
-                self.rows.forget()
                 self.tail.reset(mark)
             raise
         self.connection.execute("RELEASE step")
@@ -166,7 +143,7 @@ class Tx(Struct, frozen=True):
             write = self.tail.append_provisional
         else:
             write = self.tail.append
-            trace = fill_trace(trace, self.connection, self.rows, session_id, wave_id)
+            trace = fill_trace(trace, self.connection, session_id, wave_id)
         trace_id, packet_id, profile_id, profile_version = trace
         if not f"{trace_id}{session_id}{wave_id}{packet_id}{profile_id}{actor}{error_code}".isascii():
             names = (trace_id, session_id, wave_id, packet_id, profile_id, actor, error_code)

@@ -20,7 +20,6 @@ from typing import Any, TypeVar, cast
 from cockpit.core.errors import StoreError
 from cockpit.store.db.connection import as_store_error, is_fatal
 from cockpit.store.db.transaction import Tx
-from cockpit.store.db.write_queue import WriteQueue
 
 T = TypeVar("T")
 GROUP_LIMIT = 64
@@ -35,8 +34,7 @@ class Writer:
     """Runs writes on ``connection``, which it owns from then on.
 
     ``connect`` opens another connection after a rollback that failed; ``begin`` makes the
-    transaction that steps receive; ``patience_s`` is how long a write waits for its turn among other
-    processes, in seconds; ``check_file`` raises where the path has another file than ``connection``.
+    transaction that steps receive; ``check_file`` raises where the path has another file than ``connection``.
     ``commits`` counts commits, one fsync each.
     """
 
@@ -46,7 +44,6 @@ class Writer:
         connection: sqlite3.Connection,
         connect: Callable[[], sqlite3.Connection],
         begin: Callable[[sqlite3.Connection], Tx],
-        patience_s: float,
         check_file: Callable[[], None],
     ) -> None:
         self.commits = 0
@@ -56,7 +53,6 @@ class Writer:
         self._connect = connect
         self._begin = begin
         self._check_file = check_file
-        self._write_queue = WriteQueue(path, patience_s)
         self._turn = threading.Lock()
         """Held while a transaction runs."""
         self._waiting_count = 0
@@ -129,8 +125,6 @@ class Writer:
     def disconnect(self) -> None:
         """Close the connection, after :meth:`finish`."""
         connection, self._connection, self._tx = self._connection, None, None
-        if self._closed:
-            self._write_queue.close()
         try:
             if connection is not None:
                 connection.close()
@@ -169,7 +163,6 @@ class Writer:
         try:
             self._commit_group(group)
         finally:
-            self._write_queue.leave()
             self._runner = 0
 
     def _commit_group(self, group: list[_Write]) -> None:
@@ -197,7 +190,6 @@ class Writer:
         if self._tx is None:
             self._tx = self._begin(self._connection)
         tx = self._tx
-        self._write_queue.enter()
         changes_before = self._connection.total_changes
         tx.begin()
         if len(group) == 1:
@@ -206,13 +198,12 @@ class Writer:
             for write in group:
                 write.attempt(tx)
         self._connection.execute("COMMIT")
-        self._write_queue.leave()
         return self._connection.total_changes != changes_before
 
     def _roll_back(self) -> None:
         try:
             if self._tx is not None:
-                self._tx.forget()
+                self._tx.tail.forget()
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:

@@ -17,7 +17,7 @@ Unit = Literal["session", "task"]
 Family = Literal["model", "offline", "script", "agent"]
 
 _COLUMNS = (
-    "subject, unit, kind, family, model, size, made_json, now_json, learned_seq, waves, tokens, cost_usd,"
+    "subject, unit, kind, family, model, made_json, now_json, learned_seq, waves, tokens, cost_usd,"
     " work_ms"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM estimates"  # noqa: S608 - fixed columns
@@ -32,8 +32,6 @@ class EstimateRow(Struct, frozen=True):
     family: str
     """``model``, ``offline``, ``script`` or ``agent``: what it can be compared with at all."""
     model: str
-    size: int
-    """Tokens of the task's text and files; 0 where it is not known."""
     made_json: str
     now_json: str
     learned_seq: int | None
@@ -51,14 +49,13 @@ def create(
     kind: str,
     family: str,
     model: str,
-    size: int,
     made_json: str,
 ) -> None:
     """Store the first estimate of a subject; the caller journals it."""
     tx.execute(
-        "INSERT INTO estimates(subject, unit, kind, family, model, size, made_json, now_json)"
-        " VALUES (?,?,?,?,?,?,?,?)",
-        (subject, unit, kind, family, model, size, made_json, made_json),
+        "INSERT INTO estimates(subject, unit, kind, family, model, made_json, now_json)"
+        " VALUES (?,?,?,?,?,?,?)",
+        (subject, unit, kind, family, model, made_json, made_json),
     )
 
 
@@ -70,14 +67,6 @@ def set_now(tx: Tx, subject: str, now_json: str) -> None:
 def set_kind(tx: Tx, subject: str, kind: str) -> None:
     """Compare the subject with others from now on: its session's task type changed."""
     tx.execute("UPDATE estimates SET kind=? WHERE subject=?", (kind, subject))
-
-
-def remake(tx: Tx, subject: str, kind: str, made_json: str) -> None:
-    """Replace the first estimate: its session became of another kind."""
-    tx.execute(
-        "UPDATE estimates SET kind=?, made_json=?, now_json=? WHERE subject=?",
-        (kind, made_json, made_json, subject),
-    )
 
 
 def learn(

@@ -1,8 +1,7 @@
-"""The guards that the user approved: a row each with their sources, sealed by the journal.
+"""The guards that the user approved: a row each with their sources.
 
 A guard runs as it was approved, whatever its file says by then: an agent that edits the file changes nothing.
-A row that another program wrote or changed is not an approval, and says so. Specified in
-``docs/reference/guards.md``.
+Specified in ``docs/reference/guards.md``.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from msgspec import Struct
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tools import GuardApproved, GuardForgotten
-from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.sealed_rows import is_as_sealed
 
-_WRITERS = (Action.GUARD_APPROVED, Action.GUARD_FORGOTTEN)
 _SELECT = "SELECT guard_id, digest, sources_json, approved_by, approved_at FROM approved_guards"
 
 
@@ -32,8 +28,6 @@ class ApprovedGuard(Struct, frozen=True):
     """By path below its folder: the texts of its file and of what that imports from there."""
     approved_by: str
     approved_at: str
-    is_genuine: bool = True
-    """Whether the row is as the journal sealed it."""
 
 
 def approve(tx: Tx, guard_id: str, digest: str, sources: Mapping[str, str], *, by: str) -> None:
@@ -61,15 +55,9 @@ def select_all(connection: sqlite3.Connection) -> list[ApprovedGuard]:
     """Read all approvals, by id."""
     rows = connection.execute(f"{_SELECT} ORDER BY guard_id").fetchall()
     return [
-        ApprovedGuard(
-            guard_id, digest, parse_json(sources), by, at, _is_genuine(connection, guard_id)
-        )
+        ApprovedGuard(guard_id, digest, parse_json(sources), by, at)
         for guard_id, digest, sources, by, at in rows
     ]
-
-
-def _is_genuine(connection: sqlite3.Connection, guard_id: str) -> bool:
-    return is_as_sealed(connection, "approved_guards", guard_id, _WRITERS, "guard_id")
 
 
 def has_any(connection: sqlite3.Connection) -> bool:

@@ -1,4 +1,4 @@
-"""Exporting the journal's rows with their seals, and verifying an export without its store.
+"""Exporting the journal's rows, and verifying an export without its store.
 
 Specified in ``docs/reference/journal.md``, exports.
 """
@@ -26,8 +26,6 @@ class ExportVerdict(Struct, frozen=True):
 
     rows: int
     """How many rows of the chain were read."""
-    seals: int
-    """How many of them have seals."""
     broken: tuple[int, str] | None
     """The line that is wrong, from 1, and why; None for a sound export."""
     last: int = 0
@@ -50,20 +48,20 @@ def select_exported(
     limit: int,
     provisional: bool = True,
 ) -> list[tuple[int, str]]:
-    """Return the next rows as (seq, line): canonical JSON, with the seals of those that have some.
+    """Return the next rows as (seq, line): canonical JSON.
 
     ``provisional``: with fragments of text that streams, which are in no chain and are replaced later.
     """
     where, values = ("", ()) if session_id is None else ("session_id=? AND ", (session_id,))
     where += "" if provisional else "digest IS NOT NULL AND "
     rows = connection.execute(
-        f"{journal.SELECT_SEALED} WHERE {where}seq>? ORDER BY seq LIMIT ?", (*values, after, limit)
+        f"{journal.SELECT} WHERE {where}seq>? ORDER BY seq LIMIT ?", (*values, after, limit)
     )
-    return [(row[0], _line(journal.read_row(row[:-1]), row[-1])) for row in rows]
+    return [(row[0], journal.read_row(row).line()) for row in rows]
 
 
 def verify_export(lines: Iterable[str]) -> ExportVerdict:
-    """Check that each row of an export follows from the one before, seals included.
+    """Check that each row of an export follows from the one before.
 
     This finds a row that was changed, removed or inserted. Only the store, or the digest of the last row
     kept elsewhere, tells that rows are missing at the end. An export of one session has gaps, and does not
@@ -73,9 +71,9 @@ def verify_export(lines: Iterable[str]) -> ExportVerdict:
     try:
         bodies = [(number, _read(line)) for number, line in rows]
     except ValueError as error:
-        return ExportVerdict(0, 0, (_first_unreadable(rows), f"is not a row of a journal: {error}"))
+        return ExportVerdict(0, (_first_unreadable(rows), f"is not a row of a journal: {error}"))
     first, digest = _start(bodies)
-    checked = sealed = unchained = last = 0
+    checked = unchained = last = 0
     for number, body in bodies:
         seq = body["seq"]
         if seq <= first:
@@ -84,14 +82,12 @@ def verify_export(lines: Iterable[str]) -> ExportVerdict:
         if not body["digest"]:
             continue  # provisional: a fragment of streamed text
         values = (*(body[name] for name in _PLAIN), canonical_json(body["detail"]))
-        seals = body.get("seals", "")
-        if chain_digest.chain_digest(digest, values, seals) != body["digest"]:
+        if chain_digest.chain_digest(digest, values) != body["digest"]:
             why = f"row {seq} was changed, or does not follow from row {last or first}"
-            return ExportVerdict(checked, sealed, (number, why), last, digest, unchained)
+            return ExportVerdict(checked, (number, why), last, digest, unchained)
         digest, last = body["digest"], seq
         checked += 1
-        sealed += bool(seals)
-    return ExportVerdict(checked, sealed, None, last, digest, unchained)
+    return ExportVerdict(checked, None, last, digest, unchained)
 
 
 def verify_continuation(before: str | None, lines: Iterable[str]) -> str:
@@ -105,7 +101,7 @@ def verify_continuation(before: str | None, lines: Iterable[str]) -> str:
         if not body["digest"]:
             continue  # provisional
         values = (*(body[name] for name in _PLAIN), canonical_json(body["detail"]))
-        if chain_digest.chain_digest(digest, values, body.get("seals", "")) != body["digest"]:
+        if chain_digest.chain_digest(digest, values) != body["digest"]:
             raise ValueError(f"row {body['seq']} does not follow from the one before")
         digest = body["digest"]
     return str(digest)
@@ -121,18 +117,12 @@ def compare_with_store(connection: sqlite3.Connection, verdict: ExportVerdict) -
     return "" if row[0] == verdict.digest else f"row {verdict.last} of this project is another one"
 
 
-def _line(row: journal.Row, seals: str) -> str:
-    return canonical_json(row.body() | {"seals": seals} if seals else row.body())
-
-
 def _read(line: str) -> dict[str, Any]:
     body = json.loads(line)
     if not isinstance(body, dict) or not isinstance(body.get("seq"), int):
         raise ValueError("it has no seq")
     if missing := [name for name in (*_PLAIN, "detail", "digest") if name not in body]:
         raise ValueError(f"it has no {missing[0]}")
-    if not isinstance(body.get("seals", ""), str):
-        raise ValueError("its seals are not text")
     return body
 
 

@@ -1,7 +1,7 @@
-"""Notice that another process wrote to a file.
+"""Notice that another process wrote to a file: through inotify, without waking up while nothing happens.
 
-Through inotify, without waking up while nothing happens; elsewhere through watchfiles, which looks ten times
-a second whether the system reported a write.
+watchfiles looks ten times a second whether the system reported a write: too late for a screen that follows
+another process, and too often for one that is idle.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,18 @@ _IGNORED = 0x8000
 """``IN_Q_OVERFLOW`` and ``IN_IGNORED``: events were lost; a folder is no longer watched."""
 _HEAD = struct.Struct("iIII")
 _READ = 65_536
-_STEP_MS = 100
-"""Milliseconds between two looks of watchfiles."""
 
 
-class _Watch:
-    """One watch of the system, read on the event loop, until :meth:`close`.
+class FoldersWatch:
+    """Calls ``notify`` on the event loop after every write to files of many folders, until :meth:`close`.
 
-    Raises ``OSError`` where the system has no inotify or no watch left.
+    ``notify`` gets the folder and the name of the file; (None, '') where the system lost events. One watch
+    of the system serves all folders. Raises ``OSError`` where the system has no inotify or no watch left.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, notify: Callable[[Path | None, str], None]) -> None:
+        self._notify = notify
+        self._folders: dict[int, Path] = {}
         self._loop = asyncio.get_running_loop()
         self._library, self._descriptor = _start_inotify()
         try:
@@ -46,92 +47,29 @@ class _Watch:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def add(self, folder: Path) -> None:
+        """Watch one more folder; again: nothing changes. Raises ``OSError``."""
+        import ctypes
+
+        number = int(
+            self._library.inotify_add_watch(self._descriptor, os.fsencode(folder), _EVENTS)
+        )
+        if number < 0:
+            raise OSError(ctypes.get_errno(), f"inotify cannot watch {folder}")
+        self._folders[number] = folder
+
     def _read(self) -> None:
         try:
             events = os.read(self._descriptor, _READ)
         except BlockingIOError:
             return
-        self._take(_entries(events))
-
-    def _take(self, events: Iterable[tuple[int, int, bytes]]) -> None:
-        """Handle events: of each the number of the watched folder, the kind and the file name."""
-        raise NotImplementedError
-
-
-class FileWatch(_Watch):
-    """Calls ``notify`` on the event loop after every write to one file, until :meth:`close`.
-
-    Raises ``OSError`` where the system has no inotify or no watch left.
-    """
-
-    def __init__(self, path: Path, notify: Callable[[], None]) -> None:
-        super().__init__()
-        self._name = os.fsencode(path.name)
-        self._notify = notify
-        try:
-            # The folder and not the file: SQLite may create the file after the watch.
-            _add_folder(self._library, self._descriptor, path.parent)
-        except OSError:
-            self.close()
-            raise
-
-    def _take(self, events: Iterable[tuple[int, int, bytes]]) -> None:
-        # An event without a name says that events were lost: the file's may be among them.
-        if any(name in (self._name, b"") for _, _, name in events):
-            self._notify()
-
-
-class FoldersWatch(_Watch):
-    """Calls ``notify`` on the event loop after every write to files of many folders, until :meth:`close`.
-
-    ``notify`` gets the folder and the name of the file; (None, '') where the system lost events. One watch
-    of the system serves all folders. Raises ``OSError`` where the system has none.
-    """
-
-    def __init__(self, notify: Callable[[Path | None, str], None]) -> None:
-        super().__init__()
-        self._notify = notify
-        self._folders: dict[int, Path] = {}
-
-    def add(self, folder: Path) -> None:
-        """Watch one more folder; again: nothing changes. Raises ``OSError``."""
-        number = _add_folder(self._library, self._descriptor, folder)
-        self._folders[number] = folder
-
-    def discard(self, folder: Path) -> None:
-        """Stop watching a folder."""
-        for number in [each for each, path in self._folders.items() if path == folder]:
-            del self._folders[number]
-            self._library.inotify_rm_watch(self._descriptor, number)  # one that is gone: an error
-
-    def _take(self, events: Iterable[tuple[int, int, bytes]]) -> None:
-        for number, mask, name in events:
+        for number, mask, name in _entries(events):
             if mask & _OVERFLOW:
                 self._notify(None, "")
             elif mask & _IGNORED:
                 self._folders.pop(number, None)
             elif (folder := self._folders.get(number)) is not None:
                 self._notify(folder, os.fsdecode(name))
-
-
-async def watch_without_inotify(path: Path, notify: Callable[[], None]) -> None:
-    """Call ``notify`` after every write to one file, until cancelled.
-
-    Raises ``OSError`` or ``RuntimeError`` where the system reports no writes.
-    """
-    from watchfiles import Change, awatch
-
-    def is_the_file(_: Change, name: str) -> bool:
-        return os.path.basename(name) == path.name  # noqa: PTH119 - for every file of the folder
-
-    async for _ in awatch(
-        path.parent,
-        watch_filter=is_the_file,
-        debounce=_STEP_MS,
-        step=_STEP_MS,
-        recursive=False,
-    ):
-        notify()
 
 
 def _start_inotify() -> tuple[Any, int]:
@@ -145,16 +83,6 @@ def _start_inotify() -> tuple[Any, int]:
     if descriptor < 0:
         raise OSError(ctypes.get_errno(), "inotify gives no more instances")
     return library, descriptor
-
-
-def _add_folder(library: Any, descriptor: int, folder: Path) -> int:
-    """Watch a folder; return the number that its events carry."""
-    import ctypes
-
-    number = int(library.inotify_add_watch(descriptor, os.fsencode(folder), _EVENTS))
-    if number < 0:
-        raise OSError(ctypes.get_errno(), f"inotify cannot watch {folder}")
-    return number
 
 
 def _entries(events: bytes) -> Iterator[tuple[int, int, bytes]]:

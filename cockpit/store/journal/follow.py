@@ -15,7 +15,7 @@ from typing import Any
 
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
-from cockpit.store.journal.file_changes import FileWatch, watch_without_inotify
+from cockpit.store.journal.file_changes import FoldersWatch
 
 SLOW_LOOK_S = 1.0
 """Seconds between two looks while no write is reported."""
@@ -105,23 +105,20 @@ async def changes(store: Store) -> AsyncIterator[Changes]:
     with ExitStack() as stack:
         stack.callback(store.on_commit(notify))
         looks = stack.enter_context(_Looks(changed))
+        wal = store.path.with_name(f"{store.path.name}-wal")
+
+        def note(_: Path | None, name: str) -> None:
+            if name in (wal.name, ""):
+                looks.start()
+
         try:
-            wal = store.path.with_name(store.path.name + "-wal")
-            stack.callback(FileWatch(wal, looks.start).close)
+            watch = FoldersWatch(note)
+            stack.callback(watch.close)
+            watch.add(wal.parent)  # the folder, because SQLite may create the file later
         except OSError:
             # No inotify on this system, or no instance of it left.
-            watching = asyncio.ensure_future(_watch(wal, looks, changed))
-            stack.callback(watching.cancel)
+            changed.pause_s = BLIND_LOOK_S
         yield changed
-
-
-async def _watch(wal: Path, looks: _Looks, changed: Changes) -> None:
-    """Start the looks after writes that watchfiles reports; without it a reader looks often."""
-    try:
-        await watch_without_inotify(wal, looks.start)
-    except (OSError, RuntimeError):
-        changed.pause_s = BLIND_LOOK_S
-        changed.set()
 
 
 class _Looks:

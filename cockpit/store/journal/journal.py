@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import StoreCorrupt
-from cockpit.store.db.connection import WritingConnection
-from cockpit.store.journal import seals
 from cockpit.store.journal.chain_digest import chain_digest
 from cockpit.store.journal.details.detail import D, Detail, decode_detail
 from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.verify_part_program import COLUMNS as COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +82,26 @@ class Row:
         return {**body, "detail": self.raw_detail(), "digest": self.digest}
 
 
-SELECT = f"SELECT {', '.join(COLUMNS)} FROM journal"  # noqa: S608 - fixed column names
-TOGETHER = 16
-"""Rows that one statement inserts."""
-_PLACES = f"({','.join('?' * (len(COLUMNS) + 1))})"
-_INSERTS = tuple(
-    f"INSERT INTO journal({', '.join(COLUMNS)}, seals) VALUES {','.join([_PLACES] * count)}"  # noqa: S608
-    for count in range(TOGETHER + 1)
+COLUMNS = (
+    "seq",
+    "at",
+    "trace_id",
+    "session_id",
+    "wave_id",
+    "packet_id",
+    "profile_id",
+    "profile_version",
+    "actor",
+    "action",
+    "result",
+    "latency_ms",
+    "error_code",
+    "detail_json",
+    "digest",
 )
-"""The statement for each number of rows."""
+"""The columns of the journal, in the order in which a row's digest has them, itself the last."""
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM journal"  # noqa: S608 - fixed column names
+INSERT = f"INSERT INTO journal({', '.join(COLUMNS)}) VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608 - the same
 
 READ = 1_000
 """Rows that are read at a time."""
@@ -103,64 +111,47 @@ _NO_HEAD = (
     " to it."
 )
 
-SELECT_SEALED = f"SELECT {', '.join(COLUMNS)}, seals FROM journal"  # noqa: S608 - fixed column names
-"""The columns with a row's seals at the end."""
+End = tuple[int | None, str, int, bool]
+"""Where the journal ends: the last seq, its digest, and what is not recorded of it yet."""
 
 
 class Tail:
-    """The end of the journal: read before its first row, stored after the last one of a transaction.
+    """The end of the journal: read before a transaction's first row, recorded after its last one.
 
-    Rows wait, to be inserted together: at the end, and before a statement that could read them. Call
-    ``settle`` before the transaction (or savepoint) ends, and ``forget`` after it was rolled back or
-    when another connection may have written. ``mark``, before a savepoint, and ``reset`` go back to it.
+    Call ``settle`` before the transaction (or savepoint) ends, and ``forget`` before one begins and after it
+    was rolled back. ``mark``, before a savepoint, and ``reset`` go back to it.
     """
 
-    __slots__ = (
-        *("_collector", "_connection", "_digest", "_has_rows", "_sealed", "_seq", "_together"),
-        *("_waiting", "_writer"),
-    )
+    __slots__ = ("_connection", "_digest", "_has_rows", "_sealed", "_seq")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._collector = seals.Collector(connection)
         self._seq: int | None = None
         self._digest = ""
         self._sealed = 0
         self._has_rows = False
-        self._waiting: list[tuple[Any, ...]] = []
-        self._writer = connection if isinstance(connection, WritingConnection) else None
-        """The connection, where it inserts waiting rows before a statement that could read them."""
-        self._together = 1 if self._writer is None else TOGETHER
 
     def append(self, values: tuple[Any, ...]) -> int:
         """Append a row to the chain and return its seq.
 
         ``values`` are the columns from ``at`` to ``detail_json``, in order.
         """
-        seq = self._next() if self._seq is None else self._seq + 1
-        waiting = self._waiting
-        waiting.append((seq, *values))
-        self._seq = seq
+        row = (self._next(), *values)
+        digest = chain_digest(self._digest, row)
+        self._connection.execute(INSERT, (*row, digest))
+        self._digest = digest
         self._sealed += 1
-        self._has_rows = True
-        if len(waiting) >= self._together:
-            self.insert_waiting()
-        elif len(waiting) == 1 and self._writer is not None:
-            self._writer.insert_waiting = self.insert_waiting
-        return seq
+        return self._appended(row[0])
 
     def append_provisional(self, values: tuple[Any, ...]) -> int:
         """Append a row outside the chain, a fragment of streamed text, and return its seq."""
-        seq = self._next() if self._seq is None else self._seq + 1
-        self._connection.execute(_INSERTS[1], (seq, *values, None, ""))
-        self._seq = seq
-        self._has_rows = True
-        return seq
+        seq = self._next()
+        self._connection.execute(INSERT, (seq, *values, None))
+        return self._appended(seq)
 
     def settle(self) -> None:
-        """Store the new end of the journal, once every row that was written has its seal."""
+        """Record the new end of the journal."""
         if self._has_rows:
-            self.insert_waiting()
             settled = self._connection.execute(
                 "UPDATE journal_head SET seq=?, digest=?, sealed=sealed+?",
                 (self._seq, self._digest, self._sealed),
@@ -171,63 +162,28 @@ class Tail:
 
     def forget(self) -> None:
         """Read the end again before the next row."""
-        self._seq, self._digest, self._sealed, self._has_rows = None, "", 0, False
+        self.reset((None, "", 0, False))
 
-    def roll_back(self) -> None:
-        """Forget what the transaction wrote; rows that wait are dropped."""
-        self.forget()
-        self._waiting.clear()
-        self._wait_for_none()
-        self._collector.roll_back(0)
-
-    def collect(self, sealed: Iterable[tuple[str, str, str | None]]) -> None:
-        """Let the next row have these seals, too: (table, key, digest)."""
-        self.insert_waiting()
-        for table, key, digest in sealed:
-            self._collector.add(table, key, digest)
-
-    def lacks_row_for_seals(self) -> bool:
-        """Tell whether rows were written that no waiting row of the journal can seal."""
-        return not self._waiting and self._collector.has_rows()
-
-    def mark(self) -> tuple[int | None, str, int, bool, int]:
+    def mark(self) -> End:
         """Return where the journal ends now, for :meth:`reset`."""
-        self.insert_waiting()
-        written = self._collector.mark()
-        return self._seq, self._digest, self._sealed, self._has_rows, written
+        return self._seq, self._digest, self._sealed, self._has_rows
 
-    def reset(self, mark: tuple[int | None, str, int, bool, int]) -> None:
+    def reset(self, mark: End) -> None:
         """Go back to a mark: the rows since were rolled back."""
-        self._seq, self._digest, self._sealed, self._has_rows, written = mark
-        self._waiting.clear()
-        self._wait_for_none()
-        self._collector.roll_back(written)
+        self._seq, self._digest, self._sealed, self._has_rows = mark
 
-    def insert_waiting(self) -> None:
-        """Insert the rows that wait. Where that fails they stay, so that the transaction fails, too."""
-        self._wait_for_none()
-        while self._waiting:
-            rows = self._waiting[:TOGETHER]
-            has_more = len(self._waiting) > TOGETHER
-            columns: list[Any] = []
-            for values in rows:
-                sealed = "" if has_more or values is not rows[-1] else self._collector.take()
-                self._digest = chain_digest(self._digest, values, sealed, is_plain=True)
-                columns += values
-                columns += (self._digest, sealed)
-            self._connection.execute(_INSERTS[len(rows)], columns)
-            del self._waiting[:TOGETHER]
-
-    def _wait_for_none(self) -> None:
-        if self._writer is not None:
-            self._writer.insert_waiting = None
+    def _appended(self, seq: int) -> int:
+        self._seq, self._has_rows = seq, True
+        return seq
 
     def _next(self) -> int:
-        """Read the end of the journal; returns the next free seq.
+        """Return the next free seq; reads the end of the journal before the first row.
 
         A row that another program put behind the recorded end does not stop the work; :func:`verify`
         finds it.
         """
+        if self._seq is not None:
+            return self._seq + 1
         row = self._connection.execute(
             "SELECT max(seq, coalesce((SELECT max(seq) FROM journal), 0)), digest FROM journal_head"
         ).fetchone()

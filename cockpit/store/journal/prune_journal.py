@@ -20,7 +20,7 @@ from cockpit.core.errors import StoreBusy, StoreCorrupt
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.write_archive import Line, write_archive
-from cockpit.store.journal import journal, prune_anchor, verify_chain, verify_tables
+from cockpit.store.journal import journal, prune_anchor, verify_chain
 from cockpit.store.journal.details.store import JournalPruned
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.prune_anchor import Anchor
@@ -118,7 +118,6 @@ def prune_journal(
             store.path.parent / "archive", f"journal-{moment}", _lines(connection, start, end)
         )
     )
-    store.write_now(lambda tx: tx.seal_again(_list_carried(tx.connection, end), "pruned"))
     store.anchor.write()
     deleted = _delete_old_kept(store, before, start) + _move_anchor(
         store, before, fold, start, end, archive.name
@@ -127,17 +126,6 @@ def prune_journal(
     done = JournalPruning(deleted, end, archive, ahead)
     store.write_now(lambda tx: _record(tx, done))
     return done
-
-
-def _list_carried(connection: sqlite3.Connection, end: int) -> list[tuple[str, str, str | None]]:
-    """Return the seals that only rows up to ``end`` have, of rows that were not deleted."""
-    newer = verify_tables.fold_seals(connection, after=end)
-    return [
-        (table, key, digest)
-        for table, sealed in verify_tables.fold_seals(connection, until=end).items()
-        for key, digest in sealed.items()
-        if digest is not None and key not in newer.get(table, {})
-    ]
 
 
 def _last_before(connection: sqlite3.Connection, before: str, now: str, start: Anchor) -> int:
@@ -178,12 +166,11 @@ def _lines(connection: sqlite3.Connection, start: Anchor, end: int) -> Iterator[
     """Yield where the archive's rows begin, then the rows."""
     yield "journal_anchor", {"seq": start.seq, "digest": start.digest, "archive": start.archive}
     rows = connection.execute(
-        f"{journal.SELECT_SEALED} WHERE seq>? AND seq<=? AND digest IS NOT NULL ORDER BY seq",
+        f"{journal.SELECT} WHERE seq>? AND seq<=? AND digest IS NOT NULL ORDER BY seq",
         (start.seq, end),
     )
-    for *columns, sealed in rows:
-        body = dict(zip(journal.COLUMNS, columns, strict=True))
-        yield "journal", body | {"seals": sealed} if sealed else body
+    for columns in rows:
+        yield "journal", dict(zip(journal.COLUMNS, columns, strict=True))
 
 
 def _move_anchor(

@@ -9,8 +9,6 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
-from cockpit.store.db.row_cache import RowCache
-
 _OF_WAVE = (
     "SELECT w.trace_id, coalesce(w.orientation_packet_id, ''), s.profile_id,"
     " w.orientation_profile_version FROM wave_runs w JOIN sessions s USING (session_id)"
@@ -41,7 +39,6 @@ TraceColumns = tuple[str, str, str, int | None]
 def fill_trace(
     trace: TraceColumns,
     connection: sqlite3.Connection,
-    rows: RowCache,
     session_id: str,
     wave_id: str,
 ) -> TraceColumns:
@@ -52,9 +49,7 @@ def fill_trace(
     trace_id, packet_id, profile_id, version = trace
     if trace_id and packet_id and profile_id and version:
         return trace
-    wave_trace, wave_packet, wave_profile, wave_version = _load(
-        connection, rows, session_id, wave_id
-    )
+    wave_trace, wave_packet, wave_profile, wave_version = _read(connection, session_id, wave_id)
     if version is None and (not profile_id or profile_id == wave_profile):
         version = wave_version
     if not profile_id and version is not None:
@@ -63,53 +58,6 @@ def fill_trace(
 
 
 _EMPTY = Trace()
-_SESSIONS = "traces"
-
-
-def drop_traces(rows: RowCache, session_id: str) -> None:
-    """Read the traces of a session's rows again: its profile, its newest wave or a packet changed."""
-    sessions = rows.get(_SESSIONS)
-    if sessions is not None:
-        sessions.pop(session_id, None)
-
-
-def begin_trace(rows: RowCache, session_id: str, wave_id: str, trace_id: str) -> None:
-    """Follow a session to its next wave, which has neither packet nor profile yet."""
-    sessions = rows.get(_SESSIONS)
-    traces = {} if sessions is None else sessions.get(session_id, {})
-    profiles = {trace.profile_id for trace in traces.values()}
-    drop_traces(rows, session_id)
-    if len(profiles) == 1:
-        sessions[session_id] = {wave_id: Trace(trace_id, "", profiles.pop())}
-
-
-def move_trace(
-    rows: RowCache, session_id: str, wave_id: str, packet_id: str, profile_version: int | None
-) -> None:
-    """Follow a wave that got its packet or another version of its profile."""
-    sessions = rows.get(_SESSIONS)
-    traces = {} if sessions is None else sessions.get(session_id, {})
-    trace = traces.get(wave_id)
-    drop_traces(rows, session_id)
-    if trace is not None:
-        moved = trace._replace(packet_id=packet_id, profile_version=profile_version)
-        sessions[session_id] = {wave_id: moved}
-
-
-def _load(connection: sqlite3.Connection, rows: RowCache, session_id: str, wave_id: str) -> Trace:
-    if not session_id:
-        return _read(connection, "", wave_id)
-    sessions: dict[str, dict[str, Trace]] | None = rows.get(_SESSIONS)
-    if sessions is None:
-        sessions = {}
-        rows.put(_SESSIONS, sessions)
-    traces = sessions.setdefault(session_id, {})
-    trace = traces.get(wave_id)
-    if trace is None:
-        trace = _read(connection, session_id, wave_id)
-        if trace is not _EMPTY:
-            traces[wave_id] = trace
-    return trace
 
 
 def _read(connection: sqlite3.Connection, session_id: str, wave_id: str) -> Trace:

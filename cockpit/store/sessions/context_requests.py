@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
-from cockpit.core.errors import NotFound
+from cockpit.core.errors import Altered, NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import read_part
@@ -22,7 +22,7 @@ from cockpit.store.journal.details.waves import (
     ContextRequested,
     FetchedItem,
 )
-from cockpit.store.sessions import check_recorded, proposals
+from cockpit.store.sessions import proposals
 
 FRAME_PURPOSE = "the project's frame"
 """The purpose of the request for the frame, which cockpit grants itself."""
@@ -135,11 +135,11 @@ def apply_decision(
 ) -> ContextRequest:
     """Apply the decision on the request's proposal to the request.
 
-    Raises :class:`~cockpit.core.errors.Altered` for an approval that the journal does not have.
+    Raises :class:`~cockpit.core.errors.Altered` for one that was not approved as it is.
     """
     proposal_id = load(tx.connection, request_id).proposal_id
     if status == "approved" and proposal_id is not None:
-        proposals.load_approved(tx, proposal_id)
+        proposals.load_approved(tx.connection, proposal_id)
     tx.execute(
         "UPDATE context_requests SET status=?, approved_json=?, decided_by=?, decided_at=?"
         " WHERE request_id=? AND status='pending'",
@@ -222,11 +222,21 @@ def select_granted(connection: sqlite3.Connection, session_id: str) -> list[Cont
     """
     granted = select_by_status(connection, session_id, "approved")
     for request in granted:
-        proposal = None
-        if request.proposal_id is not None:
-            proposal = proposals.load(connection, request.proposal_id)
-        check_recorded.require_granted(connection, request, proposal)
+        _require_granted(connection, request)
     return granted
+
+
+def _require_granted(connection: sqlite3.Connection, request: ContextRequest) -> None:
+    if request.proposal_id is None:
+        return
+    proposal = proposals.load_approved(connection, request.proposal_id)
+    shown = {item["item"] for item in proposal.body["items"] if not item["refused"]}
+    kept = shown if proposal.narrowed is None else shown & set(proposal.narrowed)
+    if proposal.session_id != request.session_id or not set(request.approved) <= kept:
+        raise Altered(
+            f"The context request {request.request_id} is not as it was granted: it was changed in the"
+            " store. Nothing was read for it."
+        )
 
 
 def _read(row: tuple[Any, ...]) -> ContextRequest:

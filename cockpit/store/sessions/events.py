@@ -1,7 +1,7 @@
 """Durable events: ingested → claimable → leased → acked | nacked → … | dead-lettered.
 
-One lease owner at a time; an expired lease makes the event claimable again; a wrong or expired
-token cannot acknowledge it. Specified in ``docs/reference/kernel.md``.
+One lease owner at a time, and only the owner acknowledges; an expired lease makes the event claimable again.
+Specified in ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.core.clock import format_time
-from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
@@ -45,8 +45,6 @@ class Event(Struct, frozen=True):
     payload: Mapping[str, Any]
     attempts: int
     trace_id: str
-    lease_token: str = ""
-    """Empty unless the caller holds the lease."""
 
 
 EventState = Literal["waiting", "leased", "returned", "handled", "dead"]
@@ -98,8 +96,13 @@ def ingest(
     payload: Mapping[str, Any],
     tier: int = 1,
     trace_id: str = "",
+    for_followers: bool = False,
 ) -> str:
-    """Store an event once per (source, source_event_id); returns its id, new or not."""
+    """Store an event once per (source, source_event_id); returns its id, new or not.
+
+    One ``for_followers`` is handled at once: its row of the journal carries the payload to the programs that
+    follow the journal, and nothing claims it.
+    """
     event_id = tx.ids.new("e")
     now = tx.now()
     added = tx.execute(
@@ -124,30 +127,16 @@ def ingest(
             (source, source_event_id),
         ).fetchone()
         return str(stored)
-    _journal(tx, EventIngested, event_id, event_type, trace_id)
+    if for_followers:
+        tx.execute("UPDATE events SET acked_at=? WHERE event_id=?", (now, event_id))
+    ingested = EventIngested(
+        event_id=event_id,
+        event_type=event_type,
+        source=source if for_followers else UNSET,
+        payload=dict(payload) if for_followers else UNSET,
+    )
+    tx.journal(ingested, trace_id=trace_id)
     return event_id
-
-
-def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
-    """Lease the first claimable event of ``source``, or return None.
-
-    The lowest tier comes first, then the oldest event. Events without attempts left are
-    dead-lettered on the way. The lease holds for ``lease_s`` seconds.
-    """
-    return next(_claim(tx, source, owner, lease_s, 1), None)
-
-
-def claim_all(tx: Tx, *, source: str, owner: str, lease_s: float) -> list[Event]:
-    """Lease every claimable event of ``source``, as :func:`claim` does one after the other."""
-    return list(_claim(tx, source, owner, lease_s, _AT_ONCE))
-
-
-def _claim(tx: Tx, source: str, owner: str, lease_s: float, at_once: int) -> Iterator[Event]:
-    count = at_once
-    while count == at_once:
-        rows = _claimable(tx, source, at_once)
-        count = len(rows)
-        yield from _lease_rows(tx, source, rows, owner, lease_s)
 
 
 def _claimable(tx: Tx, source: str, at_once: int) -> list[tuple[Any, ...]]:
@@ -161,18 +150,6 @@ def _claimable(tx: Tx, source: str, at_once: int) -> list[tuple[Any, ...]]:
         " ORDER BY tier, available_at, event_id LIMIT ?",
         (source, now, now, at_once),
     ).fetchall()
-
-
-def _lease_rows(
-    tx: Tx, source: str, rows: Sequence[tuple[Any, ...]], owner: str, lease_s: float
-) -> Iterator[Event]:
-    for event_id, event_type, tier, payload, attempts, most, trace_id, _ in rows:
-        if attempts >= most:
-            _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
-            continue
-        token = _lease(tx, event_id, event_type, trace_id, owner, lease_s)
-        body = parse_json(payload)
-        yield Event(event_id, source, event_type, tier, body, attempts + 1, trace_id, token)
 
 
 class WaitingEvents(Struct, frozen=True):
@@ -197,40 +174,28 @@ def select_waiting(tx: Tx, source: str) -> WaitingEvents:
 
 
 def claim_waiting(tx: Tx, waiting: WaitingEvents, *, owner: str, lease_s: float) -> list[Event]:
-    """Lease every claimable event, as :func:`claim_all` does."""
-    claimed = list(_lease_rows(tx, waiting.source, waiting.rows, owner, lease_s))
-    if len(waiting.rows) == _AT_ONCE:
-        claimed += claim_all(tx, source=waiting.source, owner=owner, lease_s=lease_s)
+    """Lease every claimable event of the source for ``lease_s`` seconds.
+
+    The lowest tier comes first, then the oldest event. Events without attempts left are dead-lettered on
+    the way.
+    """
+    claimed: list[Event] = []
+    rows = waiting.rows
+    while rows:
+        claimed += _lease_rows(tx, waiting.source, rows, owner, lease_s)
+        rows = tuple(_claimable(tx, waiting.source, _AT_ONCE)) if len(rows) == _AT_ONCE else ()
     return claimed
 
 
-def ack(tx: Tx, event_id: str, lease_token: str) -> None:
-    """Mark the event as handled. Raises :class:`Stale` for a wrong or expired lease."""
-    event_type, trace_id, _, _ = _held(tx, event_id, lease_token)
-    tx.execute(
-        "UPDATE events SET acked_at=?, lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
-        " WHERE event_id=?",
-        (tx.now(), event_id),
-    )
-    _journal(tx, EventAcked, event_id, event_type, trace_id)
-
-
-def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
-    """Return an event that could not be handled; it is claimable again after a pause.
-
-    Without attempts left it is dead-lettered. Raises :class:`Stale` for a wrong or expired lease.
-    """
-    event_type, trace_id, attempts, most = _held(tx, event_id, lease_token)
-    if attempts >= most:
-        _dead_letter(tx, event_id, event_type, trace_id, error)
-        return
-    _return(tx, event_id, event_type, trace_id, attempts, error)
-
-
-def dead_letter(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
-    """Give an event up that can never be handled. Raises :class:`Stale` for a wrong or expired lease."""
-    event_type, trace_id, _, _ = _held(tx, event_id, lease_token)
-    _dead_letter(tx, event_id, event_type, trace_id, error)
+def _lease_rows(
+    tx: Tx, source: str, rows: Sequence[tuple[Any, ...]], owner: str, lease_s: float
+) -> Iterator[Event]:
+    for event_id, event_type, tier, payload, attempts, most, trace_id, _ in rows:
+        if attempts >= most:
+            _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
+            continue
+        _lease(tx, event_id, event_type, trace_id, owner, lease_s)
+        yield Event(event_id, source, event_type, tier, parse_json(payload), attempts + 1, trace_id)
 
 
 def ack_owned(tx: Tx, owner: str) -> None:
@@ -314,40 +279,6 @@ def select_recent(
     return [StoredEvent(*row) for row in rows]
 
 
-def find_id(connection: sqlite3.Connection, source: str, source_event_id: str) -> str | None:
-    """Return the id of the event that a source calls ``source_event_id``, or None."""
-    row = connection.execute(
-        "SELECT event_id FROM events WHERE source=? AND source_event_id=?",
-        (source, source_event_id),
-    ).fetchone()
-    return None if row is None else str(row[0])
-
-
-class SourceCounts(Struct, frozen=True):
-    """The events of one source by state."""
-
-    source: str
-    counts: Mapping[EventState, int]
-    oldest: str | None
-    """When the oldest event that waits was created."""
-
-
-def count_by_source(connection: sqlite3.Connection, prefix: str) -> list[SourceCounts]:
-    """Count the events of each source whose name starts with ``prefix``, by state."""
-    rows = connection.execute(
-        f"SELECT source, {STATE}, count(*), min(created_at) FROM events"  # noqa: S608 - fixed columns
-        " WHERE source>=? AND source<? GROUP BY 1, 2 ORDER BY 1, 2",
-        (prefix, f"{prefix}\U0010ffff"),
-    )
-    counts: dict[str, dict[EventState, int]] = {}
-    oldest: dict[str, str] = {}
-    for source, state, number, since in rows:
-        counts.setdefault(source, dict.fromkeys(EVENT_STATES, 0))[state] = number
-        if state == "waiting":
-            oldest[source] = since
-    return [SourceCounts(source, states, oldest.get(source)) for source, states in counts.items()]
-
-
 def count_new(connection: sqlite3.Connection, source: str) -> int:
     """Count the events of ``source`` that nobody has leased yet."""
     (count,) = connection.execute(
@@ -368,21 +299,9 @@ def count_waiting(connection: sqlite3.Connection, source: str) -> int:
     return int(count)
 
 
-def _held(tx: Tx, event_id: str, lease_token: str) -> tuple[str, str, int, int]:
-    row = tx.execute(
-        "SELECT event_type, trace_id, attempts, max_attempts FROM events WHERE event_id=?"
-        " AND lease_token=? AND lease_expires_at>? AND acked_at IS NULL AND dead_letter_at IS NULL",
-        (event_id, lease_token, tx.now()),
-    ).fetchone()
-    if row is None:
-        raise Stale(f"The lease on event {event_id} has expired or belongs to another process.")
-    event_type, trace_id, attempts, most = row
-    return event_type, trace_id, attempts, most
-
-
 def _lease(
     tx: Tx, event_id: str, event_type: str, trace_id: str, owner: str, lease_s: float
-) -> str:
+) -> None:
     token = tx.ids.new("lease")
     expires = format_time(tx.clock.now() + timedelta(seconds=lease_s))
     tx.execute(
@@ -391,7 +310,6 @@ def _lease(
         (owner, token, expires, event_id),
     )
     _journal(tx, EventLeased, event_id, event_type, trace_id)
-    return token
 
 
 def _return(

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from cockpit.core.canonical_json import canonical_json, digest, parse_json
 from cockpit.core.clock import format_time, milliseconds_between
-from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.core.errors import Altered, IllegalTransition, NotFound
 from cockpit.core.secrets import mask, mask_value, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import (
@@ -29,7 +29,7 @@ from cockpit.store.journal.details.proposals import (
     ActionUncertain,
     OfAction,
 )
-from cockpit.store.sessions import check_recorded, proposals
+from cockpit.store.sessions import proposals
 
 PHASES = (
     *("planned", "queued", "dispatched", "confirmed"),
@@ -70,11 +70,6 @@ class Receipt(Struct, frozen=True):
     summary: str
     detail: Mapping[str, Any]
 
-
-_QUEUED = "action queued"
-"""Under this name the transaction's row cache keeps which actions this process has queued or compared."""
-_PLANNED = "action planned"
-"""Under this name it keeps planned actions, which :func:`enqueue` would otherwise read again."""
 
 _COLUMNS = (
     "action_id, wave_id, session_id, proposal_id, position, idempotency_key, action_type, title,"
@@ -119,12 +114,10 @@ def plan(
     )
     if tx.execute(_PLAN, values).rowcount != 1:
         return _read(tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone())
-    planned = OutboxAction(
+    return OutboxAction(
         *(action_id, wave_id, session_id, None, position, key, action_type, title),
         *(parse_json(payload_json), "planned", 0, max_attempts, None, None, ""),
     )
-    tx.rows.put((_PLANNED, action_id), planned)
-    return planned
 
 
 def enqueue(
@@ -135,14 +128,10 @@ def enqueue(
     Raises :class:`~cockpit.core.errors.Altered` unless the proposal was approved as it is.
     """
     if proposal_id is not None:
-        proposals.load_approved(tx, proposal_id)
-    planned: OutboxAction | None = tx.rows.get((_PLANNED, action_id))
-    if planned is None:
-        planned = _from(tx, action_id, ("planned",))
+        proposals.load_approved(tx.connection, proposal_id)
+    planned = _from(tx, action_id, ("planned",))
     payload_json, now = masked_json(dict(payload)), tx.now()
-    tx.rows.drop((_PLANNED, action_id))
-    if tx.execute(_ENQUEUE, (proposal_id, payload_json, now, action_id)).rowcount != 1:
-        _from(tx, action_id, ("planned",))  # raises
+    tx.execute(_ENQUEUE, (proposal_id, payload_json, now, action_id))
     queued = structs.replace(
         planned, phase="queued", proposal_id=proposal_id, payload=parse_json(payload_json)
     )
@@ -152,7 +141,6 @@ def enqueue(
 def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
     """End a planned action that was refused, rejected, discussed or expired."""
     _from(tx, action_id, ("planned",))
-    tx.rows.drop((_PLANNED, action_id))
     tx.execute(
         "UPDATE outbox_actions SET phase='failed_terminal', last_error=?, updated_at=?"
         " WHERE action_id=?",
@@ -179,24 +167,24 @@ def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
     if changed.rowcount != 1:
         return None
     action = load(tx.connection, action_id)
-    tx.rows.put((_QUEUED, action_id), True)
     return _journal(tx, action, ActionDispatched(**_head(action), attempt=action.attempts))
 
 
 def require_as_queued(tx: Tx, action_id: str) -> OutboxAction:
     """Read an action that is to be run or probed.
 
-    Raises :class:`~cockpit.core.errors.Altered` unless its phase and payload, and the approval that it has,
-    are those of the journal.
+    Raises :class:`~cockpit.core.errors.Altered` unless it is what its proposal was approved for, if it has
+    one.
     """
     action = load(tx.connection, action_id)
-    if not tx.rows.get((_QUEUED, action_id)):
-        tx.settle()
-        proposal = None
-        if action.proposal_id is not None:
-            proposal = proposals.load(tx.connection, action.proposal_id)
-        check_recorded.require_queued(tx.connection, action, proposal)
-        tx.rows.put((_QUEUED, action_id), True)
+    if action.proposal_id is not None:
+        body = proposals.load_approved(tx.connection, action.proposal_id).body
+        approved = body.get("payload"), body.get("key"), body.get("type")
+        if approved != (action.payload, action.key, action.action_type):
+            raise Altered(
+                f"Action {action.action_id} ({action.title}) is not as it was approved: the outbox was"
+                " changed in the store. It was not run."
+            )
     return action
 
 
@@ -339,7 +327,6 @@ def select_receipts(connection: sqlite3.Connection, action_id: str) -> list[Rece
 
 def _queued(tx: Tx, action: OutboxAction, at: str = "") -> OutboxAction:
     """Journal that the action may run, with the digest of what it will do."""
-    tx.rows.put((_QUEUED, action.action_id), True)
     event = ActionQueued(
         **_head(action),
         proposal_id=action.proposal_id or "",
@@ -362,7 +349,6 @@ def _settle(
     tx: Tx, action: OutboxAction, phase: str, error: str, retry_at: str | None = None
 ) -> OutboxAction:
     error = mask(error)
-    tx.rows.drop((_PLANNED, action.action_id))
     tx.execute(_SETTLE, (phase, error, retry_at, tx.now(), action.action_id))
     return structs.replace(
         action, phase=phase, last_error=error, next_retry_at=retry_at, lease_owner=None

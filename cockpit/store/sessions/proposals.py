@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, digest, parse_json
 from cockpit.core.clock import Clock, format_time, milliseconds_between
-from cockpit.core.errors import AlreadyDecided, NotFound, Stale
+from cockpit.core.errors import AlreadyDecided, Altered, NotFound, Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import (
@@ -26,7 +26,6 @@ from cockpit.store.journal.details.proposals import (
     ProposalExpired,
     ProposalRejected,
 )
-from cockpit.store.sessions import check_recorded
 
 UNEDITABLE_ACTIONS = frozenset({"take_worktree", "drop_worktree", "adopt_tool", "settle"})
 """Types of actions without a text that the user could edit."""
@@ -61,10 +60,6 @@ class Proposal(Struct, frozen=True):
     expires_at: str | None
     created_at: str
 
-
-# Under these names the transaction's row cache keeps which proposals this process has proposed, or seen
-# approved, while no other connection has written anything: those need no comparison with the journal.
-_SHOWN, _APPROVED = "proposal shown", "proposal approved"
 
 _SELECT = (
     "SELECT proposal_id, kind, coalesce(session_id, ''), wave_id, task_id, revises, title, body_json,"
@@ -132,7 +127,6 @@ def create(
         session_id=session_id,
         wave_id=wave_id,
     )
-    tx.rows.put((_SHOWN, proposal_id), True)
     return load(tx.connection, proposal_id)
 
 
@@ -166,9 +160,8 @@ def decide(
     late = proposal.expires_at is not None and proposal.expires_at <= tx.now()
     if late and verdict != "expired":
         raise Stale(f"The deadline of proposal {proposal_id} has passed; nothing was decided.")
-    if verdict in ("approved", "discussed") and not tx.rows.get((_SHOWN, proposal_id)):
-        tx.settle()
-        check_recorded.require_as_shown(tx.connection, proposal)
+    if verdict in ("approved", "discussed"):
+        require_as_shown(proposal)
     items = _narrowed(proposal, verdict, narrowed)
     reason = mask(reason)
     changed = tx.execute(
@@ -193,8 +186,6 @@ def decide(
         result="ok" if verdict == "approved" else "refused",
         latency_ms=milliseconds_between(proposal.created_at, tx.now()),
     )
-    if verdict == "approved":
-        tx.rows.put((_APPROVED, proposal_id), True)
     return load(tx.connection, proposal_id)
 
 
@@ -219,16 +210,26 @@ def shown_reason(proposal: Proposal) -> str:
     return EDITED_BY_YOU if proposal.reason == EDITED else proposal.reason
 
 
-def load_approved(tx: Tx, proposal_id: str) -> Proposal:
-    """Read a proposal whose approval is to take effect in this transaction.
+def require_as_shown(proposal: Proposal) -> None:
+    """Raise :class:`Altered` unless the body is the one whose digest was shown."""
+    if digest(proposal.body) != proposal.shown_digest:
+        raise Altered(
+            f"Proposal {proposal.proposal_id} was changed in the store after it was proposed. Nothing was"
+            " decided; reject it, and have it proposed again."
+        )
 
-    Raises :class:`NotFound`, and :class:`Altered` unless it was approved, as it is now, through cockpit.
+
+def load_approved(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
+    """Read a proposal whose approval is to take effect.
+
+    Raises :class:`NotFound`, and :class:`Altered` unless it was approved with the body that it has.
     """
-    proposal = load(tx.connection, proposal_id)
-    if not tx.rows.get((_APPROVED, proposal_id)):
-        tx.settle()
-        check_recorded.require_approved(tx.connection, proposal)
-        tx.rows.put((_APPROVED, proposal_id), True)
+    proposal = load(connection, proposal_id)
+    if proposal.status != "approved":
+        raise Altered(
+            f"Proposal {proposal_id} is {proposal.status}, so it is not done. Have it proposed again."
+        )
+    require_as_shown(proposal)
     return proposal
 
 

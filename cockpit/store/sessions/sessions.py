@@ -33,7 +33,6 @@ from cockpit.store.journal.details.sessions import (
     SessionWaiting,
 )
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.trace_ids import drop_traces
 
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 NEEDS_ANSWER = "needs_answer"
@@ -244,7 +243,6 @@ def set_status(
         "UPDATE sessions SET status=?, outcome=?, result_json=?, updated_at=? WHERE session_id=?",
         (status, _outcome(event), canonical_json(body), tx.now(), session_id),
     )
-    _drop(tx, session_id)
     tx.journal(
         event,
         actor=actor,
@@ -268,7 +266,6 @@ def set_agent_process(
         " WHERE session_id=?",
         (pid, agent_session, tx.now(), session_id),
     )
-    _drop(tx, session_id)
 
 
 def select_of_agents(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
@@ -332,8 +329,6 @@ def find_agent_session(
 def set_profile(tx: Tx, session_id: str, profile_id: str) -> Session:
     """Let the session's next waves follow another profile: that of a larger budget."""
     tx.execute("UPDATE sessions SET profile_id=? WHERE session_id=?", (profile_id, session_id))
-    drop_traces(tx.rows, session_id)
-    _drop(tx, session_id)
     return load(tx.connection, session_id)
 
 
@@ -349,8 +344,6 @@ def _outcome(event: SessionEntered) -> str:
 
 def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> Session:
     """Change fields (of :data:`CHANGEABLE`) of a session and journal them."""
-    _drop(tx, session_id)
-    tx.rows.drop(("type changes", session_id))
     session = load(tx.connection, session_id)
     for name, value in fields.items():
         if name not in CHANGEABLE:
@@ -377,7 +370,6 @@ def model_for_people(model: str) -> str:
 
 def attach_task(tx: Tx, session_id: str, task_id: str) -> None:
     """Record the task that a session works on, unless it has one."""
-    _drop(tx, session_id)
     tx.execute(
         "UPDATE sessions SET task_id=? WHERE session_id=? AND task_id IS NULL"
         " AND EXISTS (SELECT 1 FROM tasks WHERE tasks.task_id=?)",
@@ -395,29 +387,22 @@ def add_usage(
     cost_usd: float | None,
 ) -> None:
     """Add the usage of one model call to the session's totals."""
-    row = tx.execute(
-        "UPDATE sessions SET input_tokens=input_tokens+?, output_tokens=output_tokens+?,"  # noqa: S608 - fixed columns
+    tx.execute(
+        "UPDATE sessions SET input_tokens=input_tokens+?, output_tokens=output_tokens+?,"
         " cached_tokens=cached_tokens+?, cost_usd=CASE WHEN ? IS NULL THEN cost_usd"
-        f" ELSE coalesce(cost_usd,0)+? END, updated_at=? WHERE session_id=? RETURNING {_COLUMNS}",
+        " ELSE coalesce(cost_usd,0)+? END, updated_at=? WHERE session_id=?",
         (input_tokens, output_tokens, cached_tokens, cost_usd, cost_usd, tx.now(), session_id),
-    ).fetchone()
-    _drop(tx, session_id)
-    if row is not None:
-        tx.rows.put(("session", session_id), _read(row))
+    )
 
 
 def count_type_changes(tx: Tx, session_id: str) -> int:
     """Count how often the session's task type was changed, by its agent's tool or by the user."""
-    key = ("type changes", session_id)
-    count: int | None = tx.rows.get(key)
-    if count is None:
-        (count,) = tx.execute(
-            "SELECT count(*) FROM journal WHERE session_id=? AND action=?"
-            " AND json_extract(detail_json, '$.task_type') IS NOT NULL",
-            (session_id, str(Action.SESSION_CHANGED)),
-        ).fetchone()
-        tx.rows.put(key, count)
-    return int(count or 0)
+    (count,) = tx.execute(
+        "SELECT count(*) FROM journal WHERE session_id=? AND action=?"
+        " AND json_extract(detail_json, '$.task_type') IS NOT NULL",
+        (session_id, str(Action.SESSION_CHANGED)),
+    ).fetchone()
+    return int(count)
 
 
 def count_unpriced_tokens(tx: Tx, session_id: str) -> int:
@@ -447,16 +432,7 @@ def exists(connection: sqlite3.Connection, session_id: str) -> bool:
 
 def load_in(tx: Tx, session_id: str) -> Session:
     """Read the session of that id in a write. Raises :class:`NotFound`."""
-    session: Session | None = tx.rows.get(("session", session_id))
-    if session is None:
-        session = load(tx.connection, session_id)
-        tx.rows.put(("session", session_id), session)
-    return session
-
-
-def _drop(tx: Tx, session_id: str) -> None:
-    """Read the session again: its row was changed."""
-    tx.rows.drop(("session", session_id))
+    return load(tx.connection, session_id)
 
 
 def select_recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
@@ -498,7 +474,6 @@ def acquire(tx: Tx, session_id: str) -> str:
             f"Process {owner.split('/')[0]} of this machine runs session {session_id}. "
             "Stop it there, or watch it with `cockpit journal --follow`."
         )
-    _drop(tx, session_id)
     token = tx.ids.new("lease")
     tx.execute(
         "UPDATE sessions SET lease_owner=?, lease_token=?, lease_expires_at=? WHERE session_id=?",
@@ -533,7 +508,6 @@ def renew(tx: Tx, session_id: str, token: str) -> None:
 
 def release(tx: Tx, session_id: str, token: str) -> None:
     """Give up the session; a lease that was lost already is left alone."""
-    _drop(tx, session_id)
     tx.execute(
         "UPDATE sessions SET lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
         " WHERE session_id=? AND lease_token=?",

@@ -29,7 +29,6 @@ from cockpit.store.journal.details.waves import (
     WaveReentered,
     WaveStarted,
 )
-from cockpit.store.journal.trace_ids import begin_trace, drop_traces, move_trace
 
 PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")
 FAILED = ("failed_retryable", "failed_terminal")
@@ -113,9 +112,6 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
         (wave_id, session_id, event_id, ordinal, trace_id, now, now),
     )
     wave = Wave(wave_id, session_id, ordinal, "created", trace_id, now, "", None, None, event_id)
-    _keep(tx, wave, now)
-    tx.rows.put(("latest wave", session_id), wave_id)
-    begin_trace(tx.rows, session_id, wave_id, trace_id)
     _journal(tx, wave, WaveCreated(ordinal=ordinal, event_id=event_id), at=now)
     return wave
 
@@ -157,9 +153,6 @@ def advance(
         wave.reentry_phase,
         wave.event_id,
     )
-    _keep(tx, moved, now)
-    if packet_id is not None or profile_version is not None:
-        move_trace(tx.rows, moved.session_id, wave_id, moved.packet_id, moved.profile_version)
     if detail is None:
         event = _ENTERED[phase](ordinal=wave.ordinal, phase=phase)
     else:
@@ -179,7 +172,6 @@ def fail(tx: Tx, wave_id: str, *, retryable: bool, error_class: str, message: st
         " WHERE wave_id=?",
         (phase, wave.phase if retryable else None, error_class, message, tx.now(), wave_id),
     )
-    _drop(tx, wave)
     failed = load(tx.connection, wave_id)
     tx.journal(
         WaveFailed(ordinal=wave.ordinal, phase=phase, message=message),
@@ -204,7 +196,6 @@ def reenter(tx: Tx, wave_id: str) -> Wave:
         "UPDATE wave_runs SET phase=?, reentry_phase=NULL, ended_at=NULL WHERE wave_id=?",
         (wave.reentry_phase, wave_id),
     )
-    _drop(tx, wave)
     again = load(tx.connection, wave_id)
     _journal(tx, again, WaveReentered(ordinal=again.ordinal, phase=again.phase))
     return again
@@ -225,9 +216,7 @@ def set_profile_version(tx: Tx, wave_id: str, version: int) -> Wave:
         " AND orientation_packet_id IS NULL",
         (version, wave_id),
     )
-    wave = load(tx.connection, wave_id)
-    _drop(tx, wave)
-    return wave
+    return load(tx.connection, wave_id)
 
 
 def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
@@ -245,9 +234,6 @@ def load_in(tx: Tx, wave_id: str) -> Wave:
 
 def _load_entered(tx: Tx, wave_id: str) -> tuple[Wave, str | None]:
     """Read a wave and when it entered its phase."""
-    kept: tuple[Wave, str | None] | None = tx.rows.get(("wave", wave_id))
-    if kept is not None:
-        return kept
     row = tx.execute(
         _SELECT_ENTERED,
         (wave_id,),
@@ -257,23 +243,8 @@ def _load_entered(tx: Tx, wave_id: str) -> tuple[Wave, str | None]:
     return Wave(*row[:-1]), row[-1]
 
 
-def _keep(tx: Tx, wave: Wave, entered_at: str) -> None:
-    """Keep a wave as it is stored now."""
-    tx.rows.put(("wave", wave.wave_id), (wave, entered_at))
-
-
-def _drop(tx: Tx, wave: Wave) -> None:
-    tx.rows.drop(("wave", wave.wave_id))
-    drop_traces(tx.rows, wave.session_id)
-
-
 def find_latest_in(tx: Tx, session_id: str) -> Wave | None:
     """Read the session's newest wave in a write, or None before the first."""
-    newest = tx.rows.get(("latest wave", session_id))
-    kept = None if newest is None else tx.rows.get(("wave", newest))
-    if kept is not None:
-        wave: Wave = kept[0]
-        return wave
     return find_latest(tx.connection, session_id)
 
 

@@ -1,7 +1,4 @@
-"""The tools that the user approved: a row each, sealed by the journal.
-
-A row that another program wrote or changed approves nothing. Specified in ``docs/reference/tools.md``.
-"""
+"""The tools that the user approved: a row each. Specified in ``docs/reference/tools.md``."""
 
 from __future__ import annotations
 
@@ -15,11 +12,7 @@ from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tools import ToolApproved, ToolForgotten
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.sealed_rows import is_as_sealed
 
-NONE_APPROVED = "no tool is approved"
-"""Under this name the transaction's row cache keeps that there is none."""
-_WRITERS = (Action.TOOL_APPROVED, Action.TOOL_FORGOTTEN)
 _SELECT = (
     "SELECT tool_id, name, kind, place, digest, definition_json, approved_by, approved_at"
     " FROM approved_tools"
@@ -45,7 +38,6 @@ def approve(tx: Tx, definition: Mapping[str, Any], *, by: str) -> None:
     """Store that the user approved the tool of this ``definition``, in place of an earlier version."""
     tool_id, digest = str(definition["tool_id"]), str(definition["digest"])
     name, kind, place = (str(definition[each]) for each in ("name", "kind", "place"))
-    tx.rows.drop(NONE_APPROVED)
     tx.execute(
         "INSERT INTO approved_tools VALUES (?,?,?,?,?,?,?,?) ON CONFLICT(tool_id) DO UPDATE SET"
         " name=excluded.name, kind=excluded.kind, place=excluded.place, digest=excluded.digest,"
@@ -77,15 +69,14 @@ def forget(tx: Tx, tool_id: str, *, by: str, reason: str = "") -> bool:
 
 
 def select_all(connection: sqlite3.Connection) -> list[ApprovedTool]:
-    """Read all approvals that are as the journal sealed them, by id."""
-    rows = [_read(row) for row in connection.execute(f"{_SELECT} ORDER BY tool_id")]
-    return [row for row in rows if _is_genuine(connection, row.tool_id)]
+    """Read all approvals, by id."""
+    return [_read(row) for row in connection.execute(f"{_SELECT} ORDER BY tool_id")]
 
 
 def find(connection: sqlite3.Connection, tool_id: str) -> ApprovedTool | None:
-    """Read the approval of a tool; None without one, or where it is not as the journal sealed it."""
+    """Read the approval of a tool; None without one."""
     row = connection.execute(f"{_SELECT} WHERE tool_id=?", (tool_id,)).fetchone()
-    return _read(row) if row is not None and _is_genuine(connection, tool_id) else None
+    return None if row is None else _read(row)
 
 
 def has_any(connection: sqlite3.Connection) -> bool:
@@ -101,10 +92,6 @@ def find_version(connection: sqlite3.Connection) -> tuple[int, int]:
         (str(Action.TOOL_APPROVED), str(Action.TOOL_FORGOTTEN)),
     ).fetchone()
     return int(count), int(last)
-
-
-def _is_genuine(connection: sqlite3.Connection, tool_id: str) -> bool:
-    return is_as_sealed(connection, "approved_tools", tool_id, _WRITERS, "tool_id")
 
 
 def _read(row: tuple[str, str, str, str, str, str, str, str]) -> ApprovedTool:

@@ -26,7 +26,6 @@ from cockpit.store.journal.details.trust import (
     TrustUsed,
 )
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.verify_chain import is_linked
 from cockpit.store.trust.shape import Effect, Shape, read_shape
 from cockpit.store.trust.trust_decisions import TrustDecision
 
@@ -101,10 +100,9 @@ def find_in_force(tx: Tx, rule_id: str) -> Rule | None:
         # Journalled once it is seen: a clock that is set back revives no rule.
         end(tx, rule.shape, "suspended", why=EXPIRED, actor="engine")
         return None
-    if rule is None or rule.status_on(now) != "active":
+    if rule is None or rule.accepted_at is None or rule.status_on(now) != "active":
         return None
-    tx.settle()
-    return rule if is_as_accepted(tx.connection, rule) else None
+    return rule
 
 
 def latest_moment(connection: sqlite3.Connection, now: str) -> str:
@@ -113,40 +111,10 @@ def latest_moment(connection: sqlite3.Connection, now: str) -> str:
     return max(now, latest or "")
 
 
-def is_as_accepted(connection: sqlite3.Connection, rule: Rule) -> bool:
-    """Whether the journal's newest word about a learned rule is that the user accepted it as it is."""
-    row = _newest_word(connection, rule.rule_id)
-    if row is None or row.action != Action.TRUST_ACCEPTED or not is_linked(connection, row.seq):
-        return False
-    accepted = row.read(TrustAccepted)
-    return (
-        row.actor == "person"
-        and (accepted.effect, accepted.risk, accepted.expires_at, _shape_of(accepted))
-        == (rule.effect, rule.risk, rule.expires_at, rule.shape)
-        and rule.rule_id == rule.shape.rule_id
-        and rule.effect == rule.shape.effect
-    )
-
-
 def is_ended(tx: Tx, rule_id: str) -> bool:
     """Whether a rule of ``permissions.toml`` was suspended, and not accepted again since."""
-    tx.settle()
-    row = _newest_word(tx.connection, rule_id)
-    return row is not None and row.action != Action.TRUST_ACCEPTED
-
-
-def _shape_of(accepted: TrustAccepted) -> Shape:
-    shape = accepted.shape
-    return Shape(shape.asker, shape.task_type, shape.kind, shape.words)
-
-
-def _newest_word(connection: sqlite3.Connection, rule_id: str) -> journal.Row | None:
-    values = connection.execute(
-        f"{journal.SELECT} WHERE action IN (?,?,?) AND json_extract(detail_json, '$.rule_id')=?"
-        " ORDER BY seq DESC LIMIT 1",
-        (*map(str, _ENDS), rule_id),
-    ).fetchone()
-    return None if values is None else journal.read_row(values)
+    rule = find(tx.connection, rule_id)
+    return rule is not None and rule.status != "active"
 
 
 def select_evidence(connection: sqlite3.Connection, rule_id: str) -> tuple[EvidencePart, ...]:

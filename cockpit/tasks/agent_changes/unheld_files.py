@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -24,19 +25,24 @@ _GENERATED = ("*.pyc", "*.pyo", "*.o", "*.class", "*.log", "*.tmp", "*.egg-info"
 _MOST_NESTED = 20
 
 
-async def add_unheld(root: Path, text: str) -> None:
+async def add_unheld(root: Path, text: str, brought: Collection[str] = ()) -> None:
     """Let the next commit in the worktree hold nested repositories, and ignored files that ``text`` names.
 
     A nested repository that came from elsewhere (it has a remote) stays as it is. Of a new one the history
-    is kept beside the worktree, and its files are added. Raises ``WorktreeError``.
+    is kept beside the worktree, and its files are added. ``brought`` is what the setup of the worktree left:
+    nobody's work, and perhaps secrets. Raises ``WorktreeError``.
     """
-    left_out = await _list_left_out(root)
+    left_out = await list_left_out(root)
     for _ in range(_MOST_NESTED):
         nested = [path for state, path in left_out if state == "??"]
         if not [path for path in nested if await _take_over(root, path)]:
             break
-        left_out = await _list_left_out(root)
-    named = [path for state, path in left_out if state == "!!" and _names(text, path)]
+        left_out = await list_left_out(root)
+    named = [
+        path
+        for state, path in left_out
+        if state == "!!" and path not in brought and _names(text, path)
+    ]
     if named:
         listed = "\0".join(named).encode("utf-8", "surrogateescape")
         await git(
@@ -44,13 +50,17 @@ async def add_unheld(root: Path, text: str) -> None:
         )
 
 
-async def list_unheld(root: Path, base: str) -> tuple[str, ...]:
+async def list_unheld(root: Path, base: str, brought: Collection[str] = ()) -> tuple[str, ...]:
     """Return the files and folders of the worktree that no commit holds, as they are shown; often none.
 
     ``base`` is the commit that the worktree began at: a folder recorded since as a repository of its own
     counts, where ``.gitmodules`` does not say where that comes from. Raises ``WorktreeError``.
     """
-    left = [path for state, path in await _list_left_out(root) if not _is_generated(path)]
+    left = [
+        path
+        for state, path in await list_left_out(root)
+        if path not in brought and not _is_generated(path)
+    ]
     changed = await try_git(root, "diff-tree", "-r", "-z", "--no-renames", base, "HEAD")
     fields = os.fsdecode(changed.stdout).split("\0") if changed.ok else []
     links = {path for entry, path in zip(fields[::2], fields[1::2], strict=False) if ":" in entry
@@ -61,7 +71,7 @@ async def list_unheld(root: Path, base: str) -> tuple[str, ...]:
     return tuple(sorted(map(show_name, {*left, *links})))
 
 
-async def _list_left_out(root: Path) -> list[tuple[str, str]]:
+async def list_left_out(root: Path) -> list[tuple[str, str]]:
     """Return nested repositories (``??``) and ignored files and folders (``!!``)."""
     ended = await try_git(
         root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.act.own_tools.check_arguments import find_argument_problem
+from cockpit.act.own_tools.describe_tools import read_description
 from cockpit.act.own_tools.find_tools import find_tools
 from cockpit.act.own_tools.tool_definition import (
     SchemaRefused,
@@ -62,45 +63,52 @@ def test_tools_are_read_from_the_tree(tmp_path, source, names):
     ("source", "problem"),
     [
         (PLAIN.replace("@tool", "@tool(name='a' + 'b')"), "line 2: name is computed"),
-        (PLAIN.replace("@tool", "@tool(**options)"), "no argument '\\*\\*'"),
-        (PLAIN.replace("@tool", "@tool('count')"), "named arguments only"),
-        (PLAIN.replace("@tool", "@tool(timeout_s=9999)"), "1 to 600"),
-        (PLAIN.replace("@tool", "@tool(risk='low')"), "no argument 'risk'"),
-        (PLAIN + "tool = print\n", "binds 'tool' as well"),
-        (PLAIN + "def f():\n    global tool\n    tool = print\n", "binds 'tool' as well"),
-        (PLAIN + "from other import *\n", "star import"),
-        (PLAIN + "def f():\n    global count\n    count = print\n", "bound a second time"),
-        (PLAIN.replace("@tool", "@tool\n@other"), "other decorators"),
-        (PLAIN + "class A:\n    @tool\n    def f(self): pass\n", "not inside others"),
-        (PLAIN.replace("path: str", "path"), "no type hint"),
-        (PLAIN.replace("path: str", "*path: str"), "name each one"),
-        (PLAIN.replace('    """Count."""\n', ""), "no docstring"),
-        (PLAIN.replace("count(", "Count("), "not a name of a tool"),
-        (PLAIN + "@tool(name='count')\ndef other(a: int):\n    'x'\n", "given to two"),
         (PLAIN + "def (:\n", "not valid Python"),
         (PLAIN + "x = " + "(" * 5000, "Python|nested"),
         (PLAIN.replace("path: str", "path: " + "+".join(["1"] * 700)), "nested too deeply"),
     ],
-)  # fmt: skip
+)
 def test_what_the_tree_cannot_tell_is_refused_by_line(tmp_path, source, problem):
     with pytest.raises(ToolFileRefused, match=problem):
         find_tools(load(tmp_path, source))
 
 
-def test_the_docstring_describes_parameters(tmp_path):
-    source = HEAD + (
-        '@tool\ndef find(path: str, most: int = 3, deep: bool = False) -> str:\n    """Find\n    files.\n\n'
-        "    More.\n\n    Args:\n        path: Where to\n            look.\n        most (int): The most.\n\n"
-        '    Returns:\n        text: x\n    """\n    return path\n'
-    )
-    (tool,) = find_tools(load(tmp_path, source))
-    assert tool.description == "Find files."
-    assert [(each.name, each.required, each.description) for each in tool.parameters] == [
-        ("path", True, "Where to look."),
-        ("most", False, "The most."),
-        ("deep", False, ""),
-    ]
-    assert tool.signature == "find(path: str, most: int = …, deep: bool = …)"
+def described(**fields):
+    return {
+        "function": "count", "name": "count", "description": "Count.\n\nArgs:\n    path: Where.",
+        "aliases": [], "effects": "reads", "timeout_s": 60,
+        "schema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        **fields,
+    }  # fmt: skip
+
+
+def test_a_tool_is_what_the_child_says_of_it(tmp_path):
+    file = load(tmp_path, PLAIN)
+    (found,) = find_tools(file)
+    assert (found.line, found.signature, found.summary) == (3, "count(path: str)", "Count.")
+    (tool,) = read_description(file, [described(aliases=["wc"])])
+    assert (tool.tool_id, tool.aliases, tool.effects) == ("project:count", ("wc",), "reads")
+    assert "path: Where." in tool.description and tool.digest == file.digest
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (None, "not described as one"),
+        ([{**described(), "timeout_s": 9999}], "not described as one"),
+        ([{**described(), "effects": "nothing"}], "not described as one"),
+        ([], "other tools than its source: nothing"),
+        ([described(), described(function="f", name="other")], "other tools than its source"),
+        ([described(name="other")], "other tools than its source: other"),
+        ([described(description="  ")], "has no docstring"),
+        ([described(aliases=["Wc"])], "not a name of a tool"),
+        ([described(aliases=["count"])], "given to two"),
+        ([described(schema={"type": "array"})], "the schema of count is refused"),
+    ],
+)
+def test_a_description_that_cannot_be_offered_is_refused(tmp_path, answer, problem):
+    with pytest.raises(ToolFileRefused, match=problem):
+        read_description(load(tmp_path, PLAIN), answer)
 
 
 def test_what_a_file_imports_from_its_folder_is_in_its_digest(tmp_path):

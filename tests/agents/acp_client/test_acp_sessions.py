@@ -14,7 +14,7 @@ from agents.acp_client.acp_world import PATIENCE_S, Acp, open_acp
 from cockpit.act.dispatch_actions import LOOK_FIRST
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.acp_client.agent_connection import AgentFailed, LoginNeeded
-from cockpit.agents.acp_client.prompt_blocks import LARGEST_IMAGE
+from cockpit.agents.acp_client.agent_session import LARGEST_IMAGE
 from cockpit.app.session_runs import SessionRuns
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.processes import is_process_alive

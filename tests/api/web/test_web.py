@@ -14,8 +14,7 @@ from faults.terminal_trials import list_processes
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from cockpit.api.web.screen_messages import ENDED, MALFORMED
-from cockpit.api.web.shown_screen import ShownOutput
+from cockpit.api.web.screens import ENDED, MALFORMED, ShownOutput
 from cockpit.core.terminal.far_terminal import mark
 
 pytestmark = pytest.mark.slow

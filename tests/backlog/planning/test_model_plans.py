@@ -16,8 +16,8 @@ from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
 from cockpit.backlog.planning.model_plan import MOST_TASKS, read_model_plan
 from cockpit.backlog.planning.parse_plan import read_plan
 from cockpit.backlog.planning.plan import PlanInvalid
-from cockpit.backlog.planning.plan_markdown import plan_markdown
 from cockpit.backlog.planning.plan_source import plan_source
+from cockpit.backlog.planning.propose_plan import plan_markdown
 from cockpit.backlog.service import create_task, set_status
 from cockpit.backlog.validation import TASK_TYPES
 from cockpit.core.project_paths import locate_project

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cockpit.backlog.planning.parse_plan import LONGEST, read_plan
 from cockpit.backlog.planning.plan import Plan, PlanInvalid
-from cockpit.backlog.planning.plan_markdown import plan_markdown
+from cockpit.backlog.planning.propose_plan import plan_markdown
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "reference" / "plans.md"
 

@@ -19,8 +19,8 @@ from tasks.taskrun_world import PASSES, World, finish, git, turn
 from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.remote.jetstream_queue import open_queue
-from cockpit.chains.remote.machine_quota import HourlyLimits, MachineQuota
-from cockpit.chains.remote.remote_worker import RemoteWorker, WorkerSetup
+from cockpit.chains.remote.remote_run import WorkerSetup
+from cockpit.chains.remote.remote_worker import RemoteWorker
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.worker import run_worker
 from cockpit.core.clock import SystemClock
@@ -82,22 +82,18 @@ class Near(ChainWorld):
         self.working.append(running)
         return running
 
-    def start_worker(
-        self, name: str, url: str = "", limits: HourlyLimits | None = None
-    ) -> asyncio.Task[None]:
+    def start_worker(self, name: str, url: str = "") -> asyncio.Task[None]:
         """Run a worker of another machine."""
 
         async def work() -> None:
             folder = self.world.folder / name
             folder.mkdir(exist_ok=True)
-            quota = MachineQuota(folder / "quota", SystemClock(), limits or HourlyLimits())
             async with open_queue(self.scale(url), name=name) as queue:
                 await queue.prepare()
                 setup = WorkerSetup(
                     *(name, str(self.shared), folder, 1, "all"),
                     lambda clone, run: (self.settings, WORK),
                     SystemClock(),
-                    quota,
                 )
                 say = self.said.append
                 await RemoteWorker(queue, setup, lambda text: say(f"{name}: {text}")).work()

@@ -13,7 +13,6 @@ from chains.remote.wires import proxy
 from examples import examples
 
 from cockpit.chains.remote.jetstream_queue import open_queue
-from cockpit.chains.remote.machine_quota import HourlyLimits
 from cockpit.store.chains import chains, remote_runs, worktrees
 from cockpit.store.journal import verify_chain
 
@@ -28,19 +27,18 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, seed: int) -> None:
         play(world, count, seed, kills=count - 1)
 
 
-async def test_two_workers_do_a_chain_each_within_its_quota(tmp_path: Path) -> None:
+async def test_two_workers_do_the_tasks_of_a_chain(tmp_path: Path) -> None:
     async with near(tmp_path) as world:
         await world.begin(2)
         coordinator = world.coordinate()
-        world.start_worker("small", limits=HourlyLimits(tasks=1))
-        await world.until(lambda: any("quota of the hour" in line for line in world.said))
-        world.start_worker("large")
+        world.start_worker("one")
+        world.start_worker("other")
         ended = await world.end(coordinator)
         assert (ended.status, ended.reason) == ("clean", "empty")
         assert set(world.statuses().values()) == {"done"}, world.said
         assert world.merged() == ["T-1", "T-2"]
         returned = world.details("remote.run.returned")
-        assert sorted(row["worker"] for row in returned) == ["large", "small"]
+        assert {row["worker"] for row in returned} <= {"one", "other"}
         assert {row["fence"] for row in returned} == {1}
         assert len(world.rows("remote.rows.received")) >= 2
         assert world.store.read_now(verify_chain.verify).ok

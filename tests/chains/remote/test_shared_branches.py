@@ -12,14 +12,14 @@ from tasks.taskrun_world import World
 from cockpit.backlog import service
 from cockpit.chains.remote.merge_remote_work import local_branch
 from cockpit.chains.remote.message_types import base_branch, work_branch
-from cockpit.chains.remote.shared_branches import AT_ONCE, SharedBranches
+from cockpit.chains.remote.shared_branches import remove_merged, remove_shared
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.db.transaction import Tx
 
 pytestmark = pytest.mark.slow
 
-MANY = 2 * AT_ONCE + 3
+MANY = 5
 
 
 @pytest.fixture
@@ -64,19 +64,17 @@ async def test_branches_of_runs_that_are_over_go_and_the_late_ones_at_the_end(wo
     push([*(work_branch(each.task_id, 1, 2) for each in over), *kept, base_branch("ch-1")])
     push([base_branch("ch-2"), "of-a-person"])
     before = listed(shared)
-    branches = SharedBranches(world.task_context(""), str(shared), "ch-1")
     for each in over:
         await store.write(lambda tx, each=each: remote_runs.finish(tx, each.task_id, 1))
-        await branches.note_over(each)
     late = work_branch(over[0].task_id, 1, 1)
     push([late])  # of the worker that lost its run
-    await branches.remove_rest()
+    await remove_shared(world.task_context(""), str(shared), "ch-1")
     gone = before - listed(shared)
     assert late not in listed(shared)
     assert gone == {work_branch(each.task_id, 1, 2) for each in over}, "a run still goes on"
     for each in (going, back):
         await store.write(lambda tx, each=each: remote_runs.give_back(tx, each.task_id, 1))
-    await branches.remove_rest()
+    await remove_shared(world.task_context(""), str(shared), "ch-1")
     assert before - listed(shared) - gone == {base_branch("ch-1")}, "unfinished work stays"
 
 
@@ -88,10 +86,8 @@ async def test_merged_branches_go_here_but_for_one_that_is_checked_out(world, tm
     for name in names:
         git(world.root, "branch", name)
     git(world.root, "switch", "--quiet", names[0])
-    branches = SharedBranches(context, str(tmp_path / "gone.git"), "ch-1")
-    for each in runs:
-        await branches.note_over(each, is_merged=each is not runs[2])
-    await branches.remove_rest()
+    for each in runs[:2]:
+        await remove_merged(context, each)
     assert listed(world.root) == {"main", "cockpit", names[0], names[2]}
 
 
@@ -100,5 +96,4 @@ def remote_of(number: int) -> RemoteRun:
 
 
 async def test_a_repository_that_is_gone_stops_nothing(world, tmp_path):
-    branches = SharedBranches(world.task_context(""), str(tmp_path / "gone.git"), "ch-1")
-    await branches.remove_rest()
+    await remove_shared(world.task_context(""), str(tmp_path / "gone.git"), "ch-1")

@@ -7,29 +7,23 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.decide.planner.defaults import find_prior
-from cockpit.decide.planner.estimate import Estimate, PastTask, Span, estimate_task
-from cockpit.decide.planner.estimate_total import add_up, schedule
-
-SIZE = find_prior("bug").size
-
-
-def estimate(waves: int, history: int, price: float | None = 1e-6) -> Estimate:
-    past = [PastTask(waves + at % 5, 1_000 * (waves + at % 5), SIZE) for at in range(history)]
-    return estimate_task(past, find_prior("bug"), SIZE, usd_a_token=price)
+from cockpit.decide.planner.defaults import find_default
+from cockpit.decide.planner.estimate import Used, estimate_task
+from cockpit.decide.planner.estimate_total import NOTHING, add_up, schedule
+from cockpit.store.journal.details.estimates import Expected
 
 
-def test_nothing_takes_nothing():
-    total = add_up([])
-    assert (total.tasks, total.waves, total.cost_usd) == (0, Span(0, 0, 0), Span(0, 0, 0))
+def estimate(waves: int, history: int, price: float | None = 1e-6) -> Expected:
+    past = [Used(waves, 1_000 * waves) for _ in range(history)]
+    return estimate_task(past, find_default("bug"), price)
 
 
-def test_tasks_with_history_vary_each_by_itself_and_guesses_together():
-    known, guessed = [estimate(20, 20)] * 16, [estimate(20, 0)] * 16
-    spread = lambda span: (span.high - span.likely) / span.likely  # noqa: E731
-    assert spread(add_up(known).waves) == pytest.approx(spread(known[0].waves) / 4)
-    assert spread(add_up(guessed).waves) == pytest.approx(spread(guessed[0].waves))
-    assert add_up([*known, *guessed]).without_history == 16
+def test_ranges_add_up_and_nothing_takes_nothing():
+    assert (add_up([]).waves, add_up([]).cost_usd) == (NOTHING, NOTHING)
+    known, guessed = estimate(20, 20), estimate(20, 0)
+    total = add_up([known, known, guessed])
+    assert total.waves.likely == 40 + guessed.waves.likely
+    assert (total.basis, total.history) == ("mixed", 2)
 
 
 def test_one_task_without_a_price_leaves_the_sum_without_one():

@@ -25,9 +25,7 @@ def place(user_state: Path, tmp_path: Path) -> ProjectPaths:
 @pytest.fixture
 def reader(place: ProjectPaths):
     (project,) = list_known()
-    reader = ProjectReader(project, FixedClock())
-    yield reader
-    reader.close()
+    return ProjectReader(project, FixedClock())
 
 
 def test_counts_and_queue_follow_the_store(place, reader):
@@ -133,7 +131,6 @@ def test_hostile_names_and_branches_are_read_as_they_are(user_state, tmp_path):
     (project,) = list_known()
     reader = ProjectReader(project, FixedClock())
     state = reader.look()
-    reader.close()
     assert (state.project.name, state.waiting) == (hostile, 1)
     assert state.branch == "x\x1b[31m\u202ey"
 

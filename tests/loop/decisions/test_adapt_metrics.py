@@ -47,7 +47,6 @@ def test_every_change_that_was_proposed_is_counted_once_and_so_is_its_end(at_des
         for status in ("proposed", "approved", "rejected", "expired")
     }
     assert proposals == {"proposed": 7, "approved": 2, "rejected": 4, "expired": 0}
-    assert len(measured_undecided(desk)) == 1
     ended = {
         how: found[("profile_temporary_change_ended_total", how)]
         for how in ("reverted", "promoted", "rolled_back")
@@ -55,10 +54,6 @@ def test_every_change_that_was_proposed_is_counted_once_and_so_is_its_end(at_des
     assert ended == {"reverted": 1, "promoted": 0, "rolled_back": 1}
     assert found[("profile_temporary_change_started_total", "")] == sum(ended.values())
     assert found[("profile_rollback_total", "")] == 3
-
-
-def measured_undecided(desk: Any) -> set[str]:
-    return desk.store.read_now(measured).counts.undecided
 
 
 def test_no_journal_decides_how_many_series_there_are():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from adapt_world import Desk
 from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.token_scopes import ADMIN, APPROVE, PROPOSE, NotAllowed
@@ -18,7 +21,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import AlreadyDecided, CockpitError, IllegalTransition, NotFound, Stale
 from cockpit.learn.decision_quality import VersionMeasure
 from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
-from cockpit.loop.decisions.profile_change_decision import Origin, reconcile_profile_changes
+from cockpit.loop.decisions.profile_change_decision import Origin
 from cockpit.loop.views.event_text import event_line
 from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
 from cockpit.store.context import profile_changes, profiles
@@ -58,6 +61,22 @@ def test_what_is_refused_is_kept_with_its_code_and_changes_nothing(at_desk):
     assert [one.code for one in again.refusals] == ["critical_source"]
     with pytest.raises(AlreadyDecided):
         desk.decide(made.proposal_id)
+
+
+def test_other_programs_read_changes_from_the_view(at_desk):
+    desk = at_desk()
+    desk.propose("{")
+    desk.decide(desk.propose(desk.payload()).proposal_id, "rejected", reason="not now")
+    desk.decide(desk.propose(desk.payload()).proposal_id)
+    with closing(sqlite3.connect(desk.store.path)) as connection:
+        rows = connection.execute(
+            "SELECT proposal_id, requested_by, base_profile_id, base_profile_version, effective_waves,"
+            " proposal_json, status, rejection_code, rejection_reason, approved_by, applied_version,"
+            " created_at, decided_at FROM profile_change_proposals"
+        ).fetchall()
+    ours = desk.store.read_now(profile_changes.select_changes)
+    assert sorted(rows) == sorted(astuple(each) for each in ours)
+    assert len(rows) == 3
 
 
 def test_a_secret_in_a_payload_is_stored_nowhere(at_desk, tmp_path):
@@ -100,24 +119,7 @@ def test_nobody_decides_in_time(at_desk, clock):
     shown = desk.store.read_now(lambda c: proposals.load(c, made.proposal_id))
     assert (kept.status, shown.status) == ("expired", "expired")
     assert desk.versions() == [1]
-    assert desk.actions()[-1] == "orientation.profile.expired"
-
-
-@pytest.mark.parametrize(
-    ("verdict", "status", "versions"),
-    [("approved", "approved", [1, 2]), ("discussed", "rejected", [1])],
-)
-def test_what_was_decided_elsewhere_is_carried_over_once(at_desk, verdict, status, versions):
-    """A decision on the proposal's own row, by whatever face, is applied when a wave begins."""
-    desk = at_desk()
-    made = desk.propose(desk.payload())
-    desk.store.write_now(lambda tx: proposals.decide(tx, made.proposal_id, verdict, by="policy:x"))
-    assert desk.versions() == [1]
-    desk.begin()
-    desk.begin()
-    kept = desk.store.read_now(lambda c: profile_changes.load(c, made.proposal_id))
-    assert (kept.status, desk.versions()) == (status, versions)
-    assert desk.store.write_now(lambda tx: reconcile_profile_changes(tx, desk.settings)) == []
+    assert desk.actions("proposal.")[-1] == "proposal.expired"
 
 
 def test_rolled_back_by_hand_at_any_time(at_desk):

@@ -65,7 +65,7 @@ async def test_the_agent_is_told_why_not(project, tmp_path, code):
 
 @pytest.mark.parametrize(
     ("verdict", "told", "versions"),
-    [("approve", "Approved by main", [1, 2]), ("discuss", "The user said: because", [1])],
+    [("approve", "Approved by person", [1, 2]), ("discuss", "The user said: because", [1])],
 )
 async def test_a_person_decides_on_the_screen(project, tmp_path, verdict, told, versions):
     model = scenario(tmp_path, SHIFT, told)

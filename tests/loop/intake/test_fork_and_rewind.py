@@ -13,7 +13,6 @@ from cockpit.orient.verify_packet import recompile_packet
 from cockpit.store.context import facts, packets
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.verify_tables import verify_tables
 from cockpit.store.sessions import messages, sessions, waves
 
 pytestmark = pytest.mark.slow
@@ -93,7 +92,6 @@ async def test_a_fork_continues_after_a_wave_and_leaves_its_session_alone(opened
         after = store.read_now(lambda c: rows_of(c, source))
         assert after == before
         assert (await store.read(verify_chain.verify)).ok
-        assert (await store.read(verify_tables)).ok
 
 
 async def test_what_cannot_be_forked_says_why(runtime, fix):
@@ -162,4 +160,3 @@ async def test_a_session_goes_back_with_its_files_and_forward_again(runtime, fix
     assert [(r.detail.forward, r.detail.files) for r in rows] == [
         (False, ()), (False, ("calc.py",)), (True, ("calc.py",)),
     ]  # fmt: skip
-    assert store.read_now(verify_tables).faults == ()

@@ -113,11 +113,6 @@ async def test_a_policy_answers_without_the_user(project, tmp_path):
     world.store.close()
 
 
-async def test_a_policy_that_the_session_was_never_given_asks(world):
-    answer, shown = await world.answered(edit("calc.py", "a", "b"), "rejected", policy="all")
-    assert (answer.allowed, shown.decided_by) == (False, None)
-
-
 def test_options_are_chosen_by_kind_and_never_for_always():
     request = acp("execute", {"command": "ls"})
     assert choose_option(request.options, allowed=True).option_id == "o-allow_once"  # type: ignore[union-attr]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import sys
 import threading
 from pathlib import Path
@@ -177,28 +176,6 @@ async def test_one_decision_counts_whoever_races(project, tmp_path, round_):
     assert answer.end == ("withdrawn" if won[0] == "withdrawn" else "decided")
     for store in stores:
         store.close()
-
-
-async def test_an_approval_that_the_journal_does_not_have_allows_nothing(world):
-    asking = asyncio.create_task(world.ask(bash("make")))
-    (shown,) = await world.pending()
-
-    def forge() -> None:
-        connection = sqlite3.connect(world.store.path)
-        connection.execute(
-            "UPDATE proposals SET status='approved', decided_by='person', decided_at='2026-01-01'"
-            " WHERE proposal_id=?",
-            (shown.proposal_id,),
-        )
-        connection.commit()
-        connection.close()
-
-    await asyncio.to_thread(forge)
-    answer = await asking
-    assert not answer.allowed
-    assert "journal" in answer.words
-    (refused,) = world.rows("action.refused")
-    assert refused.wave_id == shown.proposal_id
 
 
 ASKER = """

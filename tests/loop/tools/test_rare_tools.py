@@ -96,24 +96,20 @@ def test_what_is_offered_follows_from_the_evidence_alone():
     def chosen(**fields):
         return set(choose_rare_tools(Evidence(**fields), {}))
 
-    def tried(result, status="approved", call="request_context", scope=(), arguments="{}"):
-        return (Attempt(call, arguments, scope, result, status),)
+    def tried(result, call="request_context", scope=()):
+        return (Attempt(call, scope, result),)
 
     assert chosen(words="fix add in calc.py and run the tests") == set()
     assert chosen(type_lines=("`github` with `gh pr view`",)) == {GITHUB}
     assert chosen(on_github=True, allowed=frozenset()) == set(), "a type that only reads"
-    sought = tried(
-        "Refused: docs:pcab: no document mentions 'pcab'", "refused", scope=("docs:pcab",)
-    )
+    sought = tried("Refused: docs:pcab: no document mentions 'pcab'", scope=("docs:pcab",))
     assert chosen(attempts=sought) == {GROW}
     assert (
         chosen(attempts=tried("Approved by user; it is in the context.", scope=("docs:a",)))
         == set()
     )
-    run = tried("exit 1", "failed", "run", arguments='{"command":"strings capture.pcab"}')
-    assert chosen(words="Parse this .pcab file", attempts=run) == {GROW}
-    assert chosen(words="Parse the log", attempts=run) == set()
-    printed = tried("'x' is binary", "confirmed", "run")
+    assert chosen(attempts=tried("'x' is binary", scope=("file:x",))) == {GROW}
+    printed = tried("'x' is binary", "run")
     assert chosen(attempts=printed) == set(), "words that a command printed offer nothing"
     assert choose_rare_tools(Evidence(), {PROFILE_CHANGE: "2 facts had no room"}) == {
         PROFILE_CHANGE: "2 facts had no room"

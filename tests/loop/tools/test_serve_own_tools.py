@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 
 import pytest
 from tool_world import (
@@ -20,7 +19,7 @@ from tool_world import (
 
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
-from cockpit.loop.tools.approve_tools import ToolChanged, approve_file, forget_tools
+from cockpit.loop.tools.approve_tools import ToolChanged, approve_file
 from cockpit.loop.tools.list_tools import list_rows
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import outbox
@@ -106,35 +105,6 @@ async def test_a_module_that_is_new_beside_the_file_asks_again(runtime, project)
     assert len(await runtime.store.read(read)) == 2
     (path.parent / "extra.py").write_text("raise SystemExit\n")
     assert await runtime.store.read(read) == ()
-
-
-async def test_an_approval_that_another_program_wrote_counts_for_nothing(opened, project):
-    write_tool(project)
-    async with opened() as runtime:
-        definitions = await approve(runtime)
-        path = runtime.store.path
-        await runtime.store.write(
-            lambda tx: forget_tools(tx, [each.tool_id for each in definitions], by="person")
-        )
-    body = definitions[0].body()
-    with sqlite3.connect(path) as connection:
-        connection.execute(
-            "INSERT INTO approved_tools VALUES (?,?,?,?,?,?,?,?)",
-            (
-                body["tool_id"],
-                body["name"],
-                "own",
-                "project",
-                body["digest"],
-                json.dumps(body),
-                "person",
-                "2026",
-            ),
-        )
-    connection.close()
-    async with opened() as runtime:
-        assert await runtime.store.read(runtime.engine.added.catalog.read_usable) == ()
-        assert runtime.engine.added.find_approved(body["tool_id"]) is None
 
 
 RUNS = (

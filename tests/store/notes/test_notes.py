@@ -9,7 +9,6 @@ from store.store_world import CANARY, begin
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.database import Store
-from cockpit.store.journal.verify_tables import verify_tables
 from cockpit.store.notes import notes
 from cockpit.store.notes.notes import LONGEST, Note, NoteDraft, NoteInvalid
 
@@ -127,4 +126,3 @@ def test_secrets_are_masked_and_every_row_is_sealed(store: Store, tmp_path: Path
     assert propose(store, draft) is not None
     store.write_now(lambda tx: notes.write(tx, "pitfall", f"never {CANARY}"))
     assert CANARY.encode() not in b"".join(path.read_bytes() for path in tmp_path.glob("cockpit*"))
-    assert store.read_now(verify_tables).ok

@@ -113,9 +113,7 @@ async def _capture(runtime: Runtime) -> None:
     for wave in store.read_now(lambda c: waves.select_for_session(c, session.session_id)):
         context = WaveContext(runtime.engine, session, wave)
         for action in store.read_now(lambda c, w=wave: outbox.select_for_wave(c, w.wave_id)):
-            merge = await capture_work_in_progress(context, action)
-            if merge is not None:
-                await store.write(merge)
+            await capture_work_in_progress(context, action)
 
 
 def test_memory_flows_from_one_task_to_the_next(project):

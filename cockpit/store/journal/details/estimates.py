@@ -17,6 +17,11 @@ class Range(Part, frozen=True, kw_only=True):
     high: float
     """The 90th percentile."""
 
+    def times(self, factor: float) -> Range:
+        """Return the range of so many times the quantity."""
+        low, likely, high = (round(each * factor, 6) for each in (self.low, self.likely, self.high))
+        return Range(low=low, likely=likely, high=high)
+
 
 class Expected(Part, frozen=True, kw_only=True):
     """The expected expense of the whole session or task, from its beginning to its end."""
@@ -30,9 +35,9 @@ class Expected(Part, frozen=True, kw_only=True):
     work_ms: Range
     """Milliseconds of models and programs, without waiting for the user."""
     basis: str
-    """``history``, ``mixed`` (few past tasks and the shipped defaults) or ``defaults``."""
+    """``history`` or ``defaults``; ``mixed`` for many tasks that rest on either."""
     history: int
-    """Past tasks of the kind that it rests on."""
+    """Past tasks of the kind that it rests on; of many tasks, those that rest on past ones."""
 
 
 class OfEstimate(Detail, frozen=True, kw_only=True):
@@ -53,19 +58,17 @@ class EstimateMade(OfEstimate, frozen=True, kw_only=True):
     """The estimate."""
     model: str
     """The model's full name."""
-    size: int
-    """Tokens of the task's text and the files that it names; past tasks are scaled to it."""
 
 
 class EstimateRevised(OfEstimate, frozen=True, kw_only=True):
-    """After a wave the likely waves changed by a fifth, the tokens by half, or the range was passed."""
+    """The session took as many waves as the most that was expected; it is corrected once."""
 
     expected: Expected
     """The estimate from now on."""
     done: int
     """Waves so far."""
     why: str
-    """The rule that changed it, in words."""
+    """The range that was passed, in words."""
     model: str | UnsetType = UNSET
     """The model's full name, ``runner:NAME`` for an external agent; absent in older rows."""
 

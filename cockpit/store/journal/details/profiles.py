@@ -54,10 +54,6 @@ class ProfileRejected(ProfileChange, frozen=True, kw_only=True):
     """Why, for people to read."""
 
 
-class ProfileExpired(ProfileChange, frozen=True, kw_only=True):
-    """The deadline for deciding about the change passed."""
-
-
 class ProfileApplied(ProfileChange, frozen=True, kw_only=True):
     """The change became a version of the profile."""
 

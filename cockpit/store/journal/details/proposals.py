@@ -146,6 +146,8 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     """The version that a profile change starts from."""
     effective_waves: int
     """How many waves a profile change applies to; 0: permanently."""
+    requested_by: str
+    """The principal that asked for a profile change."""
     total_before: int
     """The token budget before."""
     total_after: int

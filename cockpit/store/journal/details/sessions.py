@@ -182,7 +182,12 @@ class QueuedEvent(Detail, frozen=True, kw_only=True):
 
 
 class EventIngested(QueuedEvent, frozen=True, kw_only=True):
-    """An event entered the queue."""
+    """An event entered the queue, or a program sent one to those that follow the journal."""
+
+    source: str | UnsetType = UNSET
+    """Of a program's event: its namespace and its queue, as ``ns:NAMESPACE:QUEUE``."""
+    payload: Mapping[str, Any] | UnsetType = UNSET
+    """What a program's event carries."""
 
 
 class EventLeased(QueuedEvent, frozen=True, kw_only=True):

@@ -62,14 +62,6 @@ class StateMoved(Detail, frozen=True, kw_only=True):
     """How many worktrees went with it."""
 
 
-class StoreSealed(Detail, frozen=True, kw_only=True):
-    """Rows of the store were sealed: of a step that the journal has no other row for, or again."""
-
-    why: str | UnsetType = UNSET
-    """``migrated``: rows that a migration changed, or from before there were seals; ``pruned``: the
-    rows that sealed them before were pruned. Missing for a step."""
-
-
 class JournalAnchored(Detail, frozen=True, kw_only=True):
     """The user accepted the store as it is, although it differed from its anchor."""
 

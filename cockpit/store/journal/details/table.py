@@ -59,7 +59,6 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.PROFILE_PROPOSED: profiles.ProfileProposed,
     Action.PROFILE_APPROVED: profiles.ProfileApproved,
     Action.PROFILE_REJECTED: profiles.ProfileRejected,
-    Action.PROFILE_EXPIRED: profiles.ProfileExpired,
     Action.PROFILE_APPLIED: profiles.ProfileApplied,
     Action.PROFILE_REVERTED: profiles.ProfileReverted,
     Action.PROFILE_PROMOTED: profiles.ProfilePromoted,
@@ -205,7 +204,6 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.STATE_MOVED: store.StateMoved,
     Action.STORE_PRUNED: store.StorePruned,
     Action.STORE_RESTORED: store.StoreRestored,
-    Action.STORE_SEALED: store.StoreSealed,
     Action.JOURNAL_PRUNED: store.JournalPruned,
     Action.JOURNAL_ANCHORED: store.JournalAnchored,
 }

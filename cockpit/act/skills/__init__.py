@@ -1,1 +1,0 @@
-"""Skills as actions. See ``docs/reference/skills.md``, proposed skills."""
