@@ -112,9 +112,7 @@ def keep_note(note: str, as_json: bool) -> None:
     _write("keeping a note", lambda tx, by: stored.keep(tx, note, by=by), as_json)
 
 
-@notes.command(
-    "edit", epilog=examples("cockpit notes edit n-ab12cd34 'Run make test, not pytest'")
-)
+@notes.command("edit", epilog=examples("cockpit notes edit n-ab12cd34 'Run make test, not pytest'"))
 @click.argument("note")
 @click.argument("text")
 @AS_JSON
