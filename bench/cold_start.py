@@ -45,9 +45,7 @@ def rows() -> list[Row]:
             RUNS,
             lambda: ended([sys.executable, "-c", "pass"], place, environment),
             lambda: ended([sys.executable, "-m", "cockpit", "--version"], place, environment),
-            lambda: ended(
-                [sys.executable, "-m", "cockpit", "proposals", "list"], place, environment
-            ),
+            lambda: ended([sys.executable, "-m", "cockpit", "proposals"], place, environment),
         )
         empty: list[tuple[Moment, ...]] = []
         cockpit: list[tuple[Moment, ...]] = []
@@ -60,7 +58,7 @@ def rows() -> list[Row]:
     return [
         row("empty Python process", python, "s"),
         row("cockpit --version, over an empty Python", version - python, "s", most=0.15),
-        row("cockpit proposals list, over an empty Python", listed - python, "s"),
+        row("cockpit proposals, over an empty Python", listed - python, "s"),
         row("first frame of an empty Textual app", floor.wall, "s"),
         row("first frame of the cockpit: its header", frame.wall, "s"),
         row("first frame, cockpit / empty app", frame.wall / floor.wall, "×", most=1.25),

@@ -320,7 +320,7 @@ def _check(place: ProjectPaths, count: int) -> Checked:
             "SELECT count(*) FROM (SELECT task_id FROM task_runs WHERE step='done' GROUP BY task_id"
             " HAVING count(*)=1)"
         ).fetchone()[0]
-    words = (*_COCKPIT, "journal", "verify")
+    words = (*_COCKPIT, "debug", "journal", "verify")
     code = subprocess.run(words, cwd=place.root, capture_output=True).returncode
     return Checked(
         count - int(once),

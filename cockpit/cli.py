@@ -62,19 +62,17 @@ COMMANDS = {
     ),
     "handoff": ("cockpit.commands.backlog.handoff:handoff", "Manage handoffs of tasks."),
     "stats": ("cockpit.commands.chains.stats:stats", "Measure the workers of chains."),
-    "packet": ("cockpit.commands.packets.packet:packet", "Inspect and verify orientation packets."),
+    "packet": (
+        "cockpit.commands.packets.packet:packet",
+        "Inspect orientation packets, pin facts.",
+    ),
     "skills": ("cockpit.commands.knowledge.skills:skills", "Manage skills of agents."),
     "profile": ("cockpit.commands.packets.profile:profile", "Manage orientation profiles."),
     "tokens": ("cockpit.commands.servers.tokens:tokens", "Manage capability tokens."),
     "feedback": ("cockpit.commands.packets.feedback:feedback", "Judge the decisions of waves."),
-    "journal": ("cockpit.commands.records.journal:journal", "Show, verify and export the journal."),
-    "events": (
-        "cockpit.commands.records.events:events",
-        "List, show and retry events of sessions.",
-    ),
-    "outbox": (
-        "cockpit.commands.records.outbox:outbox",
-        "List and show actions and their receipts.",
+    "journal": (
+        "cockpit.commands.records.journal:journal",
+        "Show the newest rows of the journal.",
     ),
     "prune": ("cockpit.commands.records.prune:prune", "Archive and delete data of old sessions."),
     "backup": (
@@ -85,7 +83,6 @@ COMMANDS = {
         "cockpit.commands.records.backup:restore",
         "Restore this project's state from a file.",
     ),
-    "metrics": ("cockpit.commands.records.metrics:metrics", "Print metrics in Prometheus format."),
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
     "knowledge": (
         "cockpit.commands.knowledge.knowledge:knowledge",
@@ -110,7 +107,6 @@ COMMANDS = {
         "cockpit.commands.setup.projects:projects",
         "List, add and forget known projects.",
     ),
-    "state": ("cockpit.commands.setup.state:state", "Show and move the state of projects."),
     "trust": ("cockpit.commands.setup.trust:trust", "Trust a project's files; manage trust rules."),
     "init": ("cockpit.commands.setup.init:init", "Write configuration templates to .cockpit."),
     "settings": ("cockpit.commands.setup.settings:settings", "List and change settings."),
@@ -118,6 +114,10 @@ COMMANDS = {
     "completions": (
         "cockpit.commands.setup.completions:completions",
         "Print a completion script for a shell.",
+    ),
+    "debug": (
+        "cockpit.commands.records.debug:debug",
+        "Explain, verify and count what is recorded.",
     ),
     "demo": ("cockpit.commands.demo.demo:demo", "Try cockpit on a sample project, offline."),
 }

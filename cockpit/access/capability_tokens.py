@@ -102,7 +102,7 @@ def load(connection: sqlite3.Connection, cap_id: str) -> Token:
     """Return the token with that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE cap_id=?", (cap_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no token {cap_id}; `cockpit tokens list` names them.")
+        raise NotFound(f"There is no token {cap_id}; `cockpit tokens` names them.")
     return _read(row)
 
 

@@ -64,5 +64,5 @@ def record_session_end(tx: Tx, session: Session) -> None:
 def _details(session: Session, file_count: int) -> str:
     return (
         f"Session {session.session_id} ({session.task_type}, {session.model}), "
-        f"{pluralize(file_count, 'file')} modified. `cockpit sessions show {session.session_id}` shows it."
+        f"{pluralize(file_count, 'file')} modified. `cockpit sessions {session.session_id}` shows it."
     )

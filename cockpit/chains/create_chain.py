@@ -142,7 +142,9 @@ def _nothing_to_do(connection: sqlite3.Connection, chain: Chain) -> str:
         )
     waiting = progress.total - progress.blocked - progress.under_way
     parts = [
-        f"{progress.blocked} blocked (`cockpit tasks unblock ID`)" if progress.blocked else "",
+        f"{progress.blocked} blocked (`cockpit tasks move ID unblocked`)"
+        if progress.blocked
+        else "",
         f"{progress.under_way} in progress elsewhere" if progress.under_way else "",
         f"{waiting} waiting for others (`cockpit tasks queue --why`)" if waiting else "",
     ]

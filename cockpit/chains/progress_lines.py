@@ -108,7 +108,7 @@ class ProgressLines:
         match detail:
             case ProposalCreated():
                 title = one_line(detail.title)
-                self._proposed[session_id] = f"{title}: cockpit proposals show {detail.proposal_id}"
+                self._proposed[session_id] = f"{title}: cockpit proposals {detail.proposal_id}"
             case SessionWaiting():
                 proposal = self._proposed.pop(session_id, "")
                 role = self._roles[session_id]

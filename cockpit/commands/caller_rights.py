@@ -20,38 +20,31 @@ _ORIENTATION, _APPROVE, _ADMIN = "orientation.read", "orientation.approve", "ori
 SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "journal": _AUDIT,
-        "events": _AUDIT,
-        "outbox": _AUDIT,
+        "debug journal": _AUDIT,
+        "debug events": _AUDIT,
+        "debug outbox": _AUDIT,
         "tokens list": _AUDIT,
-        "metrics": _ORIENTATION,
+        "debug metrics": _ORIENTATION,
+        "debug packet": _ORIENTATION,
         "packet": _ORIENTATION,
         "packet pin": _APPROVE,
-        "packet unpin": _APPROVE,
-        "profile show": _ORIENTATION,
-        "profile changes": _ORIENTATION,
+        "profile list": _ORIENTATION,
         "profile diff": _ORIENTATION,
-        "profile export": _ORIENTATION,
-        "profile history": _ORIENTATION,
         "feedback list": _ORIENTATION,
-        "feedback show": _ORIENTATION,
         "feedback suggest": _ORIENTATION,
         "proposals list": _ORIENTATION,
-        "proposals show": _ORIENTATION,
         "sessions": _ORIENTATION,
         "sessions fork": "work.write",
         "sessions rename": "work.write",
         "sessions rewind": "work.write",
         "replay": _ORIENTATION,
         "trust rules list": _ORIENTATION,
-        "trust rules offers": _ORIENTATION,
-        "trust rules show": _ORIENTATION,
-        "trust state": _ORIENTATION,
+        "debug trust": _ORIENTATION,
         "knowledge": _ORIENTATION,
+        "debug knowledge": _ORIENTATION,
         "knowledge index": "work.write",
         "notes list": _WORK,
-        "notes show": _WORK,
         "skills load": "work.write",
-        "skills unload": "work.write",
         "estimate": _WORK,
         "stats": _WORK,
         "chain": _WORK,
@@ -59,9 +52,6 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "chain stop": "work.write",
         "chain take": "work.write",
         "chain drop": "work.write",
-        "tasks diff": _WORK,
-        "tasks take": "work.write",
-        "tasks drop": "work.write",
         "worktrees": _WORK,
         "worktrees clean": "work.write",
         "tasks board": _WORK,
@@ -69,46 +59,41 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "tasks list": _WORK,
         "tasks next": _WORK,
         "tasks queue": _WORK,
-        "tasks show": _WORK,
         "stories list": _WORK,
-        "stories show": _WORK,
         "epics list": _WORK,
-        "epics show": _WORK,
-        "wip show": _WORK,
+        "wip list": _WORK,
         "handoff list": _WORK,
-        "handoff show": _WORK,
         "guards list": _ORIENTATION,
-        "guards show": _ORIENTATION,
         "tools list": _ORIENTATION,
-        "tools show": _ORIENTATION,
         "prune": _ADMIN,
     }
 )
-"""The scope that the holder of a token needs for a command, or for all commands of a group.
+"""The scope that the holder of a token needs for a command, or for all commands of a group. Listing and
+showing the rows of a collection is its ``list``.
 
 Commands that are not here decide by themselves, in the transaction that writes.
 """
 
 
-def find_caller(tx: Tx, token: str) -> Caller:
-    """Return the principal that ``token``, else ``COCKPIT_TOKEN``, belongs to; without both, the user.
+def find_caller(tx: Tx) -> Caller:
+    """Return the principal that ``COCKPIT_TOKEN`` belongs to; without it, the user.
 
     The token is looked up in the transaction that acts on it, so a token that was revoked a moment
     before is refused. Raises ``TokenRefused``. Specified in ``docs/reference/security.md``.
     """
     from cockpit.access.capability_tokens import caller
 
-    return caller(tx.connection, token or _secret(), tx.now())
+    return caller(tx.connection, _secret(), tx.now())
 
 
-def find_user(tx: Tx, token: str, activity: str) -> Caller:
+def find_user(tx: Tx, activity: str) -> Caller:
     """Return the caller as :func:`find_caller` does, for what only the user does, or a service that may.
 
     Raises ``NotAllowed`` for the user below an agent or without a terminal.
     """
     from cockpit.access import user_presence
 
-    who = find_caller(tx, token)
+    who = find_caller(tx)
     user_presence.require_user(who, activity)
     return who
 
@@ -135,6 +120,8 @@ def require_scope_of_command(store: Store) -> None:
     if not secret.strip() or context is None:
         return
     words = context.command_path.split()[1:]
+    if isinstance(context.command, click.Group):
+        words.append("list")  # without a verb a collection lists or shows
     command = " ".join(words)
     scope = find_scope(command)
     if scope is None:

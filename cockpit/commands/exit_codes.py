@@ -60,7 +60,6 @@ _REFUSED = frozenset(
         "over_budget",
         "path_refused",
         "stale",
-        "state_not_moved",
         "state_refused",
         "stale_base",
         "token_expired",

@@ -13,7 +13,7 @@ from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
 from cockpit.core.errors import CockpitError, NotFound, StoreReadOnly
-from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, find_lost_states, locate_project
+from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, locate_project
 
 if TYPE_CHECKING:
     import sqlite3
@@ -32,72 +32,16 @@ class WrongUse(CockpitError):
     code = "usage"
 
 
-def find_project(
-    *,
-    settled: bool = True,
-    ask: Callable[[str], bool] | None = None,
-    start: Path | None = None,
-) -> ProjectPaths:
+def find_project(start: Path | None = None) -> ProjectPaths:
     """Return the project that contains ``start``, by default the working directory.
 
-    With ``settled``, a state that is still inside the checkout is moved first, if the user agrees: ``ask``
-    shows them the question, by default on the terminal. Raises :class:`WrongUse` where the directory is gone,
-    and ``StateNotMoved`` where the state was not moved.
+    Raises :class:`WrongUse` where the directory is gone.
     """
     use_reading_sandbox(CheckoutReader())
     try:
-        place = locate_project(start or Path.cwd())
+        return locate_project(start or Path.cwd())
     except FileNotFoundError as error:
         raise WrongUse("The working directory was deleted. Change to one that exists.") from error
-    if settled and not place.database.exists():
-        _settle_state(place, ask)
-    return place
-
-
-def _settle_state(place: ProjectPaths, ask: Callable[[str], bool] | None) -> None:
-    from cockpit.commands.terminal import is_terminal, say
-    from cockpit.core.project.state_in_checkout import (
-        StateNotMoved,
-        find_old_state,
-        require_moved_state,
-    )
-
-    try:
-        require_moved_state(place)
-    except StateNotMoved:
-        if ask is None and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-            ask = _confirm
-        old = find_old_state(place)
-        if ask is None or old is None:
-            raise
-        from cockpit.access.user_presence import find_agent
-
-        if find_agent(counts_cockpit=False):
-            raise
-        question = f"Move the state of this project from {old.folder} to {place.state}?"
-        if not ask(question):
-            raise
-        import asyncio
-
-        from cockpit.tasks.move_state import move_old_state
-
-        asyncio.run(move_old_state(place, old))
-        say(f"The state of this project is in {place.state} now.")
-        return
-    old = find_old_state(place)
-    if old is not None and old.foreign:
-        say(f"cockpit: {old.folder} was not opened: {old.foreign}.")
-    for state, home in find_lost_states(place):
-        say(
-            f"cockpit: {state} is the state of a project that was in {home}. If that is this one, run"
-            f" `cockpit state adopt {state.name}` before anything else."
-        )
-
-
-def _confirm(question: str) -> bool:
-    import click
-
-    return click.confirm(question, err=True)
 
 
 def require_repository() -> ProjectPaths:
@@ -294,7 +238,7 @@ def choose_session(
     if named in matches:
         return named
     if not matches:
-        raise NotFound(f"There is no session {named}. `cockpit sessions list` lists all sessions.")
+        raise NotFound(f"There is no session {named}. `cockpit sessions` lists all sessions.")
     if len(matches) > 1:
         raise WrongUse(
             f"Several sessions begin with {named}: {', '.join(matches)}. Write more of the id."

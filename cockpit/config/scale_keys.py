@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cockpit.config.setting import TEXT, Key, number, whole_number
+from cockpit.config.setting import TEXT, Key, number
 
 SCALE_KEYS: tuple[Key, ...] = (
     Key(
@@ -71,17 +71,6 @@ SCALE_KEYS: tuple[Key, ...] = (
         default=30.0,
         env="COCKPIT_SCALE_LEASE_S",
         purpose="Silence of a worker, in seconds, after which another one gets its run",
-        project="none",
-    ),
-    Key(
-        "scale",
-        "at_once",
-        field="scale.at_once",
-        type=whole_number(1, 1_000),
-        allowed="a whole number from 1 to 1000",
-        default=64,
-        env="COCKPIT_SCALE_AT_ONCE",
-        purpose="Most tasks of a chain in the queue and with workers at the same time",
         project="none",
     ),
 )

@@ -71,8 +71,6 @@ class ProjectRecord(Struct, frozen=True):
     home: Path
     """The main checkout."""
     git: bool
-    left: bool = False
-    """Whether the user decided to leave an older state inside the checkout where it is."""
 
     @property
     def exists(self) -> bool:
@@ -85,9 +83,7 @@ def read_project_record(state: Path) -> ProjectRecord | None:
     try:
         with (state / PROJECT_FILE).open("rb") as file:
             body = json.loads(file.read(_LARGEST_FILE))
-        return ProjectRecord(
-            Path(body["identity"]), Path(body["home"]), bool(body["git"]), bool(body.get("left"))
-        )
+        return ProjectRecord(Path(body["identity"]), Path(body["home"]), bool(body["git"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -95,8 +91,6 @@ def read_project_record(state: Path) -> ProjectRecord | None:
 def write_project_record(state: Path, record: ProjectRecord) -> None:
     """Write ``project.json`` in one step. Raises ``OSError``."""
     body = {"identity": str(record.identity), "home": str(record.home), "git": record.git}
-    if record.left:
-        body["left"] = True
     partial = state / f".{PROJECT_FILE}.{os.getpid()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(partial, flags, 0o600), "w", encoding="utf-8") as file:
@@ -111,19 +105,6 @@ def list_states() -> list[Path]:
         return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
     except OSError:
         return []
-
-
-def find_lost_states(place: ProjectPaths) -> list[tuple[Path, Path]]:
-    """Find states whose project is gone and had the name of this one: it may have been moved here.
-
-    Returns each state with the main checkout that it was of.
-    """
-    lost = []
-    for state in list_states():
-        record = read_project_record(state)
-        if record is not None and record.home.name == place.home.name and not record.exists:
-            lost.append((state, record.home))
-    return lost
 
 
 def list_abandoned_states() -> list[tuple[Path, ProjectRecord]]:
@@ -175,8 +156,6 @@ class ProjectPaths(Struct, frozen=True):
     def prepare(self) -> None:
         """Create the state folder, closed to other users, and record whose it is.
 
-        :func:`cockpit.core.project.state_in_checkout.require_moved_state` comes before a new store is begun.
-
         Raises :class:`StoreUnwritable` when the folder cannot be created, is not the user's own, or when
         ``COCKPIT_STATE_DIR`` leads into the project.
         """
@@ -191,10 +170,7 @@ class ProjectPaths(Struct, frozen=True):
                 raise StoreUnwritable(problem)
             recorded = read_project_record(state)
             if recorded is None or (recorded.identity, recorded.home) != (self.identity, self.home):
-                left = recorded is not None and recorded.left
-                write_project_record(
-                    state, ProjectRecord(self.identity, self.home, self.git, left=left)
-                )
+                write_project_record(state, ProjectRecord(self.identity, self.home, self.git))
         except OSError as error:
             kind = (
                 StoreReadOnly

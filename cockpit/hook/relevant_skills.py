@@ -58,4 +58,4 @@ def _name(chosen: Sequence[Choice]) -> str:
     sure = ", ".join(choice.name for choice in chosen if not choice.is_named)
     others = ", ".join(choice.name for choice in chosen if choice.is_named)
     names = f"{sure}; perhaps {others}" if sure and others else sure or f"perhaps {others}"
-    return f"Skills for this task: {names} (get_skill, or `cockpit skills show {chosen[0].name}`)."
+    return f"Skills for this task: {names} (get_skill, or `cockpit skills {chosen[0].name}`)."

@@ -101,7 +101,7 @@ def _line(task: dict[str, Any]) -> str:
 
 def _take_up(task_id: str) -> str:
     called = f"update_task_status(task_id={task_id!r}, status='in_progress')"
-    return f"{called}, or `cockpit tasks start {task_id}`."
+    return f"{called}, or `cockpit tasks move {task_id} in_progress`."
 
 
 def _task(task: dict[str, Any]) -> list[str]:

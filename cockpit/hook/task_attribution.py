@@ -35,9 +35,9 @@ def read_task_change(event: str, body: dict[str, Any]) -> tuple[str | None, str 
     words = [word.strip("'\";&|()") for word in command.split()]
     for place, word in enumerate(words):
         if word.rpartition("/")[2] == "cockpit" and words[place + 1 : place + 2] == ["tasks"]:
-            verb, named = (*words[place + 2 : place + 4], "", "")[:2]
-            if verb == "start" and named.startswith("T-"):
-                return named, None
-            if verb in ("done", "block") and named.startswith("T-"):
-                return None, named
+            verb, named, state = (*words[place + 2 : place + 5], "", "", "")[:3]
+            if verb == "move" and named.startswith("T-"):
+                if state == "in_progress":
+                    return named, None
+                return None, named if state in _OVER else None
     return None, None

@@ -28,7 +28,6 @@ from cockpit.access.user_presence import require_no_agent
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
 from cockpit.config.load_settings import load_settings
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.core.project.state_in_checkout import require_moved_state
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.library import approvals
 from cockpit.library.loop_result import LoopResult, read_result
@@ -224,7 +223,6 @@ class OmniLoop:
         if not folder.is_dir():
             raise NotFound(f"There is no folder {folder} to take for a project.")
         place = locate_project(folder)
-        require_moved_state(place)
         settings = load_settings(place.folder, env=environment, flags=self.config.flags(max_steps))
         return place, settings.runtime
 

@@ -137,7 +137,7 @@ async def _run_waves(engine: Engine, lease: _Lease) -> Session:
     if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
         raise SessionPruned(
             f"Session {session_id} cannot resume: its facts were pruned. Restore them with"
-            " `cockpit prune --restore ARCHIVE`, or start a new session. `cockpit state show` names the"
+            " `cockpit prune --restore ARCHIVE`, or start a new session. `cockpit debug state .` names the"
             " archives' folder."
         )
     await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
@@ -264,8 +264,8 @@ def _refuse_given_up(session: Session, last: Wave | None) -> None:
 
 def _given_up_text(ordinal: int, event_id: str) -> str:
     return (
-        f"Wave {ordinal} failed too often and is not tried again. `cockpit events show {event_id}` shows"
-        f" its event, and `cockpit events retry {event_id}` lets the session try it in a new wave."
+        f"Wave {ordinal} failed too often and is not tried again. `cockpit debug events {event_id}` shows"
+        f" its event, and `cockpit debug events retry {event_id}` lets the session try it in a new wave."
     )
 
 

@@ -75,9 +75,7 @@ async def _get_skill(
     await asyncio.to_thread(project_skills.refresh)
     skill = project_skills.skills.get(arguments.name)
     if skill is None:
-        raise WrongArguments(
-            f"There is no skill {arguments.name!r}; `cockpit skills list` shows all."
-        )
+        raise WrongArguments(f"There is no skill {arguments.name!r}; `cockpit skills` shows all.")
     text = project_skills.fact(skill.name).full.text
     if arguments.section is not None:
         section = read_section(skill, arguments.section)

@@ -385,7 +385,7 @@ def _pinned_message(
     return (
         f"The pinned facts need {int(tokens.sum()):,} tokens, and tool definitions and answer"
         f" {overheads.total:,}: {over:,} more than the budget. Pinned facts are never dropped. Unpin some"
-        " (cockpit packet unpin FACT), shorten AGENTS.md or .cockpit/context.md, set a larger"
+        " (cockpit packet pin FACT), --off shorten AGENTS.md or .cockpit/context.md, set a larger"
         " ORIENTATION_TOKEN_BUDGET, or approve a profile change with a larger budget; then resume the"
         f" session. Largest first: {named}."
     )

@@ -164,7 +164,7 @@ class _TaskRun:
             return _RunEnd("done", *finished_result(self._context, task))
         if task.status == "archived":
             raise BacklogInvalid(
-                f"{task.task_id} is archived. Reopen it with `cockpit tasks reopen {task.task_id}`."
+                f"{task.task_id} is archived. Reopen it with `cockpit tasks move {task.task_id} todo`."
             )
         earlier = self._store.read_now(
             lambda connection: task_runs.select_steps(connection, self._task_id)

@@ -299,16 +299,16 @@ class Played:
     def list_all(self) -> None:
         """Print all that is about sessions and agents, when no loop runs."""
         for words in (
-            ("sessions", "list"), ("sessions", "list", "--json"), ("proposals", "list", "--all"),
-            ("journal", "tail", "-n", "1000"), ("journal", "export"), ("agents", "list"),
+            ("sessions"), ("sessions", "--json"), ("proposals", "--all"),
+            ("journal", "-n", "1000"), ("debug", "journal", "export"), ("agents"),
             ("agents", "check", hostile("x")), ("run", "--agent", hostile("x"), "x"),
         ):  # fmt: skip
             self.run(*(word.replace("\x00", "") for word in words))
         for proposal_id in self.proposals:
-            self.run("proposals", "show", proposal_id)
-        self.run("proposals", "show", self.proposals[0], "--json")
+            self.run("proposals", proposal_id)
+        self.run("proposals", self.proposals[0], "--json")
         for session_id in self.sessions:
-            self.run("sessions", "show", session_id)
+            self.run("sessions", session_id)
             self.run("sessions", "jump", session_id)
             target = self.world.folder / f"{session_id}.md"
             self.run("sessions", "export", session_id, str(target))

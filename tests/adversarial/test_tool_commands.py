@@ -57,7 +57,7 @@ PASSED: list[dict[str, Any]] = [
     {"query": "how to use sudo ls"},
     {"command": "create", "file_text": "sudo ls\n"},
     {"code": "x = 'a word about sudo'"},
-    {"command": "cockpit tasks list"},
+    {"command": "cockpit tasks"},
     {"deep": [[[[[[[[[[[[[[[[["x"]]]]]]]]]]]]]]]]]},
     {},
 ]

@@ -50,7 +50,7 @@ def test_without_an_answer_the_task_is_blocked_with_what_was_asked(tmp_path: Pat
     configure(world, "acp", limits="[approval]\ndeadline_s = 1\n")
     words = ("work", "--task", "T-1", "--approve", "ask", "--runner", "acp:driven")
     world.project.run(*words, expect=3)
-    shown = world.project.json("tasks", "show", "T-1", "--json")
+    shown = world.project.json("tasks", "T-1", "--json")
     assert shown["status"] == "blocked"
     assert "It asked for" in shown["blocker"] and "part1.py" in shown["blocker"]
     assert "the deadline passed without a decision" in shown["blocker"]
@@ -61,7 +61,7 @@ def test_a_refused_permission_blocks_a_task_although_something_was_done(tmp_path
     configure(world, "stdio", "refused")
     words = ("work", "--task", "T-1", "--approve", "all", "--runner", "driven")
     world.project.run(*words, expect=3)
-    shown = world.project.json("tasks", "show", "T-1", "--json")
+    shown = world.project.json("tasks", "T-1", "--json")
     assert shown["status"] == "blocked"
     assert "was refused 1 permission: Bash: sudo make install." in shown["blocker"]
     assert "Its work is kept." in shown["blocker"]
@@ -80,7 +80,7 @@ def test_the_built_in_agent_starts_from_what_an_external_one_read(tmp_path: Path
     version = seen[0]["version"]
     assert sha256((world.root / "calc.py").read_bytes()).hexdigest().startswith(version)
 
-    world.project.run("tasks", "unblock", "T-1")
+    world.project.run("tasks", "move", "T-1", "unblocked")
     ask = 'purpose = "look", question = "What is there?", scope = ["file:calc.py:1-1"]'
     wrote = 'path = "part1.py", content = "x = 1\\n"'
     scenario = (

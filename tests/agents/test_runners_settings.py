@@ -98,7 +98,7 @@ def test_work_does_not_begin_without_the_program_of_its_runner(tmp_path: Path) -
     (tmp_path / "agents" / "codex.toml").write_text(
         'title = "Codex"\n[acp]\ncommand = ["no-such-adapter"]\n', encoding="utf-8"
     )
-    with pytest.raises(WrongUse, match=r"no-such-adapter, .*runner codex, .*`cockpit agents list`"):
+    with pytest.raises(WrongUse, match=r"no-such-adapter, .*runner codex, .*`cockpit agents`"):
         check_runner(load_settings(None, env=env), "codex")
 
 

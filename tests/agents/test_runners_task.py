@@ -176,7 +176,7 @@ async def test_an_agent_moves_no_task_and_a_reviewers_changes_are_put_back(world
     refused = world.folder / "refused.txt"
     script = world.folder / "moves.sh"
     script.write_text(
-        f'"{sys.executable}" -P -m cockpit tasks done {task_id} 2>> {refused}; echo $? >> {refused}\n'
+        f'"{sys.executable}" -P -m cockpit tasks move {task_id} done 2>> {refused}; echo $? >> {refused}\n'
         f'"{sys.executable}" -P -m cockpit tasks note {task_id} "Looked at it."\n',
         encoding="utf-8",
     )

@@ -63,12 +63,12 @@ def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
     )
     made = terminal.json("tasks", "add", "Refresh", "--story", "s1", "--depends-on", "T-1")
     assert made == {"id": "T-2", "title": "Refresh", "status": "todo"}
-    assert terminal.json("tasks", "list", "--fields", "minimal")[0] == {
+    assert terminal.json("tasks", "--fields", "minimal")[0] == {
         "id": "T-1",
         "title": "Expiry",
         "status": "todo",
     }
-    assert terminal.json("tasks", "show", "1")["acceptance_criteria"] == "401"
+    assert terminal.json("tasks", "1")["acceptance_criteria"] == "401"
     assert terminal.json("tasks", "next") == [{"id": "T-1", "title": "Expiry", "status": "todo"}]
     why = terminal.out("tasks", "queue", "--why").splitlines()
     assert why[1].split(None, 5) == [
@@ -82,22 +82,22 @@ def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
     assert "waits for T-1" in why[2]
     _, err = terminal.run("tasks", "dep", "T-1", "T-2", expect=2)
     assert "T-1 → T-2 → T-1" in err
-    assert terminal.out("tasks", "start", "1") == "T-1 is in progress\n"
+    assert terminal.out("tasks", "move", "1", "in_progress") == "T-1 is in progress\n"
     board = terminal.out("tasks", "board")
     heading = " ".join(board.splitlines()[0].split())
     assert heading == "todo 1 in progress 1 review 0 blocked 0"
-    terminal.run("tasks", "block", "1", "no", "key")
-    assert "Blocked by\nno key" in terminal.out("tasks", "show", "1")
-    assert terminal.out("tasks", "unblock", "1") == "T-1 is in progress\n"
-    assert terminal.out("tasks", "done", "1", "2").splitlines() == [
+    terminal.run("tasks", "move", "1", "blocked", "--why", "no key")
+    assert "Blocked by\nno key" in terminal.out("tasks", "1")
+    assert terminal.out("tasks", "move", "1", "unblocked") == "T-1 is in progress\n"
+    assert terminal.out("tasks", "move", "1", "2", "done").splitlines() == [
         "T-1 is done",
         "T-2 is done",
         "S-1 is done with it",
         "E-1 is done with it",
     ]
-    assert terminal.out("tasks", "reopen", "2") == "T-2 is todo\n"
-    assert terminal.json("epics", "show", "E-1")["status"] == "in_progress"
-    assert terminal.json("stories", "list", "--status", "in_progress")[0]["id"] == "S-1"
+    assert terminal.out("tasks", "move", "2", "todo") == "T-2 is todo\n"
+    assert terminal.json("epics", "E-1")["status"] == "in_progress"
+    assert terminal.json("stories", "--status", "in_progress")[0]["id"] == "S-1"
 
 
 ISSUES = [
@@ -126,25 +126,28 @@ def test_issues_become_tasks_once(terminal: Terminal, tmp_path: Path) -> None:
     terminal.run("stories", "add", "From GitHub")
     words = ("tasks", "import", "github", "--label", "ready", "--story", "S-1")
     assert terminal.out(*words) == "2 created, 0 changed, 0 unchanged\n"
-    found = terminal.json("tasks", "list", "--fields", "full")
+    found = terminal.json("tasks", "--fields", "full")
     assert [(one["title"], one["type"], one["source"], one["story"]) for one in found] == [
         ("Tokens never expire", "bug", "github:acme/shop#12", "S-1"),
         ("Explain tokens", "docs", "github:acme/shop#13", "S-1"),
     ]
-    terminal.run("tasks", "start", "1")
+    terminal.run("tasks", "move", "1", "in_progress")
     gh.answer(f"{ASKED} --label ready", json.dumps([{**ISSUES[0], "title": "Renamed"}, ISSUES[1]]))
     assert terminal.out(*words) == "0 created, 1 changed, 1 unchanged\n"
-    assert terminal.json("tasks", "show", "1")["title"] == "Renamed"
-    assert terminal.json("tasks", "show", "1")["status"] == "in_progress"
+    assert terminal.json("tasks", "1")["title"] == "Renamed"
+    assert terminal.json("tasks", "1")["status"] == "in_progress"
 
 
 def test_an_agents_token_writes_and_is_named(terminal: Terminal) -> None:
     issued = terminal.out("tokens", "issue", "--namespace", "ci", "--scope", "work.write")
-    terminal.run("tasks", "add", "By a machine", "--token", issued.strip())
-    rows = [json.loads(line) for line in terminal.out("journal", "export").splitlines()]
-    assert [row["actor"] for row in rows if row["action"] == "task.created"] == ["ci"]
     reader = terminal.out("tokens", "issue", "--namespace", "ci", "--scope", "work.read")
-    _, err = terminal.run("tasks", "start", "1", "--token", reader.strip(), expect=3)
+    terminal.extra["COCKPIT_TOKEN"] = issued.strip()
+    terminal.run("tasks", "add", "By a machine")
+    del terminal.extra["COCKPIT_TOKEN"]
+    rows = [json.loads(line) for line in terminal.out("debug", "journal", "export").splitlines()]
+    assert [row["actor"] for row in rows if row["action"] == "task.created"] == ["ci"]
+    terminal.extra["COCKPIT_TOKEN"] = reader.strip()
+    _, err = terminal.run("tasks", "move", "1", "in_progress", expect=3)
     assert "needs the scope work.write" in err
 
 
@@ -158,7 +161,7 @@ def test_a_task_is_edited_by_options_and_in_the_editor(terminal: Terminal) -> No
     script += "f.write_text(t.replace('+++ Done when','+++ Done when' + chr(10) + 'it ran'))"
     terminal.extra["EDITOR"] = f'{sys.executable} -c "{script}"'
     assert terminal.out("tasks", "edit", "1") == "T-1 New title\n"
-    found = terminal.json("tasks", "show", "1", "--fields", "full")
+    found = terminal.json("tasks", "1", "--fields", "full")
     assert (found["type"], found["estimate_hours"]) == ("bug", 2.5)
     assert (found["description"], found["acceptance_criteria"]) == ("From a sheet", "it ran")
     assert "T-2" in terminal.out("tasks", "dep", "1")
@@ -173,31 +176,31 @@ def test_what_happened_is_kept_and_cannot_steer_the_terminal(terminal: Terminal)
     terminal.run("tasks", "add", "red \x1b[31m\x1b]0;owned\x07 alert\u202e")
     terminal.run("tasks", "note", "1", "JWT it is", "--type", "decision")
     terminal.run("tasks", "fail", "1", "quality", "too", "slow")
-    terminal.run("tasks", "rework", "1")
-    told = terminal.out("tasks", "show", "1")
+    terminal.run("tasks", "edit", "1", "--rework")
+    told = terminal.out("tasks", "1")
     assert all(words in told for words in ("needs rework", "too slow", "JWT it is"))
-    for out in (told, terminal.out("tasks", "list"), terminal.out("tasks", "board")):
+    for out in (told, terminal.out("tasks"), terminal.out("tasks", "board")):
         assert "\x1b" not in out and "\u202e" not in out
-    terminal.run("tasks", "archive", "1", "--reason", "not wanted")
-    assert terminal.json("tasks", "list") == []
-    assert terminal.json("tasks", "list", "--status", "archived")[0]["id"] == "T-1"
+    terminal.run("tasks", "move", "1", "archived", "--why", "not wanted")
+    assert terminal.json("tasks") == []
+    assert terminal.json("tasks", "--status", "archived")[0]["id"] == "T-1"
 
 
 def test_several_tasks_come_in_and_end_together_or_not_at_all(
     terminal: Terminal, tmp_path: Path
 ) -> None:
-    assert terminal.run("tasks", "list")[0] == ""
+    assert terminal.run("tasks")[0] == ""
     assert not (terminal.root / ".cockpit").exists(), "looking makes nothing"
     lines = [json.dumps({"kind": "task", "title": f"Task {number}"}) for number in range(5)]
     assert terminal.out("tasks", "import", "-", stdin="\n".join(lines)).startswith("5 created")
-    out, err = terminal.run("tasks", "list", "--limit", "2", "--offset", "1")
+    out, err = terminal.run("tasks", "--limit", "2", "--offset", "1")
     assert [line.split()[0] for line in out.splitlines()] == ["TASK", "T-2", "T-3"]
     assert err == "2 more: --offset 3\n"
-    terminal.run("tasks", "done", "1", "99", expect=2)
-    assert {one["status"] for one in terminal.json("tasks", "list")} == {"todo"}
-    assert terminal.out("tasks", "done", "1", "2") == "T-1 is done\nT-2 is done\n"
+    terminal.run("tasks", "move", "1", "99", "done", expect=2)
+    assert {one["status"] for one in terminal.json("tasks")} == {"todo"}
+    assert terminal.out("tasks", "move", "1", "2", "done") == "T-1 is done\nT-2 is done\n"
     terminal.run("tasks", "dep", "T-4", "T-3", "--type", "relates_to")
-    assert "Unblocks" not in terminal.out("tasks", "show", "T-3")
+    assert "Unblocks" not in terminal.out("tasks", "T-3")
     assert "depends on it  T-4" in terminal.out("tasks", "dep", "T-3")
     file = tmp_path / "backlog.jsonl"
     terminal.run("tasks", "export", str(file))
@@ -220,7 +223,7 @@ def test_issues_of_another_repository_are_asked_for_by_name(
     gh.answer(f"{ASKED} --repo acme/shop", json.dumps([*ISSUES, load]))
     out = terminal.out("tasks", "import", "github", "--repo", "acme/shop")
     assert out == "3 created, 0 changed, 0 unchanged\n"
-    types = [one["type"] for one in terminal.json("tasks", "list", "--fields", "full")]
+    types = [one["type"] for one in terminal.json("tasks", "--fields", "full")]
     assert types == ["bug", "docs", "load_test"]
     assert "gh did not list" in terminal.run("tasks", "import", "github", expect=1)[1]
     for answer in ("no json", "{}", "[" * 100_000, json.dumps([{**ISSUES[0], "labels": ["bug"]}])):

@@ -106,7 +106,7 @@ class Chains:
         return [row.raw_detail() for row in found if row.action == action]
 
     def statuses(self) -> dict[str, str]:
-        return {one["id"]: one["status"] for one in self.project.json("tasks", "list", "--json")}
+        return {one["id"]: one["status"] for one in self.project.json("tasks", "--json")}
 
     def told(self, process: subprocess.Popen[str], words: str) -> list[str]:
         """Read what the process tells until a line holds ``words``; returns those lines."""

@@ -52,7 +52,7 @@ def test_work_that_cannot_begin_is_refused(tmp_path: Path) -> None:
     for words in (("--all",), ("--task", "T-1")):
         told = world.project.run("work", *words, *model, expect=2).stderr
         assert "[work] test_command cannot run" in told
-    assert world.project.json("chain", "list", "--json") == []
+    assert world.project.json("chain", "--json") == []
     assert set(world.statuses().values()) == {"todo"}
 
 
@@ -64,7 +64,7 @@ def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> No
     world.project.run("tasks", "add", "Begin")
     model = world.model(world.scenario(1))
     assert "Make a first commit" in world.project.run("work", "--all", *model, expect=1).stderr
-    assert world.project.json("chain", "list", "--json") == []
+    assert world.project.json("chain", "--json") == []
 
 
 def assert_logged_once(world: Chains, log: Path) -> None:
@@ -109,16 +109,16 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
         git(world.root, "status", "--porcelain"),
         git(world.root, "rev-parse", "HEAD"),
     ) == before
-    (listed,) = world.project.json("chain", "list", "--json")
+    (listed,) = world.project.json("chain", "--json")
     assert [one["ordinal"] for one in listed["sessions"]] == [one.ordinal for one in sessions]
     assert sum(one["tasks_done"] for one in listed["sessions"]) == 2
     assert listed["progress"] == {"total": 2, "done": 2, "blocked": 0, "under_way": 0, "ready": 0}
     assert listed["tokens"] == sum(one.tokens for one in sessions) > 4000
-    page = world.project.run("chain", "show", "1").stdout
+    page = world.project.run("chain", "1").stdout
     assert "ch-1 completed" in page
     assert "of 4,000 tokens (" in page
     assert "ch-1" in world.project.run("chain", "watch").stdout
-    assert "2/2" in world.project.run("chain", "list").stdout
+    assert "2/2" in world.project.run("chain").stdout
     path = world.project.run("chain", "report", "--path").stdout.strip()
     assert path.endswith(".cockpit/reports/chain-1-report.md")
 
@@ -162,7 +162,7 @@ def test_a_chain_is_not_resumed_where_nothing_confines_its_policy(tmp_path: Path
     followed = ("work", "--continue", "--headless", "--after", "1")
     for words in (("chain", "resume"), ("work", "--continue"), followed):
         assert "pass --no-sandbox" in world.project.run(*words, expect=3).stderr
-    assert world.project.json("chain", "show", "--json")["status"] == "stopped"
+    assert world.project.json("chain", "last", "--json")["status"] == "stopped"
     git(world.root, "switch", "--quiet", "-c", "cockpit/ch-1")
     said = world.project.run("chain", "resume", "--no-sandbox", expect=1).stderr
     assert "is checked out in" in said, "it came past the check"
@@ -184,14 +184,14 @@ def test_what_is_killed_is_recovered_and_gone_on_with(tmp_path: Path) -> None:
     assert "runs ch-" in world.project.run("chain", "resume", expect=3).stderr
     running.kill()
     world.end(running)
-    (alone,) = world.project.json("chain", "list", "--json")
+    (alone,) = world.project.json("chain", "--json")
     assert (alone["status"], alone["watched"]) == ("running", False)
     assert "ch-1 is completed" in world.project.run("chain", "resume", "--max-chains", "3").stdout
     found = [(one.status, one.reason) for one in world.sessions()]
     assert [status for status, _ in found] == ["crashed", "clean"] and found[1][1] == "empty"
     assert world.statuses() == {"T-1": "done"}
     # It handed nothing over: it is none of the sessions that a chain may have.
-    assert "workers    1 of 3" in world.project.run("chain", "show").stdout
+    assert "workers    1 of 3" in world.project.run("chain", "last").stdout
     code, told = world.end(watcher)
     assert code == 0 and told.rstrip().endswith("ch-1 is completed. 1/1 task done, 0 ready")
 

@@ -65,6 +65,6 @@ def test_no_word_of_an_agent_makes_a_task_done(tmp_path: Path) -> None:
         configure(world.project, steps)
         words = ("work", "--task", f"T-{number}", "--approve", "all", "--runner", "idle")
         world.project.run(*words, expect=3)
-        shown = world.project.json("tasks", "show", f"T-{number}", "--json")
+        shown = world.project.json("tasks", f"T-{number}", "--json")
         assert shown["status"] == "blocked", kind
         assert reason in shown["blocker"], (kind, shown["blocker"])

@@ -45,9 +45,7 @@ def test_a_person_is_called_once_for_each_proposal() -> None:
         told(story, Action.PROPOSAL_CREATED, session_id, **proposed)
     found = told(story, Action.SESSION_WAITING, "s-1", **waits)
     assert found.needs_user
-    assert found.line == (
-        "  ⏸ T-1 spec reviewer waits for you, create a.py: cockpit proposals show p-1"
-    )
+    assert found.line == ("  ⏸ T-1 spec reviewer waits for you, create a.py: cockpit proposals p-1")
     assert told(story, Action.SESSION_WAITING, "s-1", **waits) is None
     # The other one is at work for somebody else.
     assert told(story, Action.SESSION_WAITING, "s-2", **waits) is None

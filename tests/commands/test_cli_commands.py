@@ -44,7 +44,7 @@ def database(project: Project) -> Path:
 def test_the_journal_is_followed_from_another_process(project: Project) -> None:
     words = ("run", REVIEW, "--model", project.script(), "--approve", "all")
     project.run(*words)
-    follower = project.start("journal", "tail", "--follow", "--json", "-n", "1")
+    follower = project.start("journal", "--follow", "--json", "-n", "1")
     assert follower.stdout is not None
     first = json.loads(follower.stdout.readline())
     assert first["action"] == "session.completed"
@@ -60,11 +60,11 @@ def test_the_journal_is_followed_from_another_process(project: Project) -> None:
 
 
 def test_a_tampered_row_is_found(played: Project) -> None:
-    assert "each follows from the one before" in played.run("journal", "verify").stdout
+    assert "each follows from the one before" in played.run("debug", "journal", "verify").stdout
     with sqlite3.connect(database(played)) as connection:
         connection.execute("UPDATE journal SET actor='nobody' WHERE seq=9")
     connection.close()
-    verdict = played.json("journal", "verify", "--json", expect=1)
+    verdict = played.json("debug", "journal", "verify", "--json", expect=1)
     assert (verdict["ok"], verdict["broken_at"]) == (False, 9)
     checks = {check["name"]: check for check in played.json("doctor", "--json", expect=1)}
     assert checks["journal"]["state"] == "broken"
@@ -110,7 +110,7 @@ def test_a_project_without_git_has_sessions_too(project: Project, tmp_path: Path
 def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> None:
     played.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
     played.root = tmp_path / "tree"
-    assert len(played.json("sessions", "list", "--json")) == 1
+    assert len(played.json("sessions", "--json")) == 1
     assert not (played.root / ".cockpit").exists()
     # Nothing of it is committed from there: no state is in a checkout, and the first review is ignored.
     (played.root / "extra.py").write_text("def f(x=[]):\n    return x\n", encoding="utf-8")
@@ -126,101 +126,106 @@ def test_version_help_and_the_newest_rows(played: Project) -> None:
     assert played.run("--version").stdout == f"cockpit {__version__}\n"
     help_text = played.run("-h").stdout
     assert "proposals" in help_text and "Enter approves" in help_text
-    newest = played.run("journal", "tail", "-n", "2", "--session", "last").stdout.splitlines()
-    more = played.run("journal", "tail", "-n", "20", "--session", "last").stdout.splitlines()
+    newest = played.run("journal", "-n", "2", "--session", "last").stdout.splitlines()
+    more = played.run("journal", "-n", "20", "--session", "last").stdout.splitlines()
     assert "session.completed" in newest[1]
     assert (len(newest), newest) == (2, more[-2:])
     assert any("wave.completed" in line for line in more)
-    assert played.run("journal", "tail", "-n", "0").stdout == ""
-    (session,) = played.json("sessions", "list", "--json")
-    assert session["session_id"] in played.run("sessions", "list").stdout
-    document = played.json("sessions", "show", session["session_id"][:5], "--json")
+    assert played.run("journal", "-n", "0").stdout == ""
+    (session,) = played.json("sessions", "--json")
+    assert session["session_id"] in played.run("sessions").stdout
+    document = played.json("sessions", session["session_id"][:5], "--json")
     assert (document["session_id"], session["status"]) == (session["session_id"], "completed")
-    played.run("sessions", "show", "s-none", expect=2)
+    played.run("sessions", "s-none", expect=2)
 
 
 def test_packets_are_shown_explained_verified_and_compared(played: Project) -> None:
-    listed = played.json("packet", "show", "--json")
+    listed = played.json("packet", "--json")
     assert [packet["wave_id"].rpartition("-w")[2] for packet in listed] == ["1", "2", "3"]
-    whole = played.json("packet", "show", "--wave", "2", "--json")
+    whole = played.json("packet", "2", "--json")
     assert whole["digest"] == listed[1]["digest"]
-    facts = played.json("packet", "explain", "--wave", "2", "--json")
+    facts = played.json("debug", "packet", "explain", "--wave", "2", "--json")
     kept = [fact for fact in facts if fact["verdict"] != "dropped"]
     assert len(kept) == listed[1]["facts"]
     around = sum(whole["rendering"][part] for part in ("tools", "answer", "frames", "margin"))
     assert sum(fact["tokens"] for fact in kept) + around == listed[1]["token_used"]
-    prompt = played.json("packet", "show", "--wave", "2", "--prompt", "--json")
+    prompt = played.json("packet", "2", "--prompt", "--json")
     assert prompt["as_sent"]
     assert prompt["rendered_tokens"] == listed[1]["rendered_tokens"] < listed[1]["token_used"]
     assert "def area" in json.dumps(prompt["messages"])
-    changes = played.json("packet", "diff", "--wave", "2", "--json")
+    changes = played.json("debug", "packet", "diff", "--wave", "2", "--json")
     added = {change["source_ref"] for change in changes if change["change"] == "added"}
     assert {"file:room.py", "file:shapes.py"} <= added
-    for words in (["show"], ["show", "--prompt"], ["explain"], ["diff"]):
-        assert played.run("packet", *words).stdout
     for words in (
-        ["show", "--wave", "9"],
-        ["diff", "--wave", "1"],
-        ["explain", "--session", "none"],
+        ("packet",),
+        ("packet", "last", "--prompt"),
+        ("debug", "packet", "explain"),
+        ("debug", "packet", "diff"),
     ):
-        played.run("packet", *words, expect=2)
+        assert played.run(*words).stdout
+    for words in (
+        ("packet", "9"),
+        ("debug", "packet", "diff", "--wave", "1"),
+        ("debug", "packet", "explain", "--session", "none"),
+    ):
+        played.run(*words, expect=2)
 
 
 def test_every_packet_is_verified_and_a_changed_fact_is_told(played: Project) -> None:
     played.run("run", REVIEW, "--model", "offline", "--approve", "all")
-    listed = played.json("sessions", "list", "--json")
-    verified = played.json("packet", "verify", "--all", "--json")
+    listed = played.json("sessions", "--json")
+    verified = played.json("debug", "packet", "verify", "--all", "--json")
     assert all(one["ok"] for one in verified)
     by_session = {one["wave_id"].rpartition("-w")[0] for one in verified}
     assert by_session == {session["session_id"] for session in listed} and len(listed) == 2
-    exported = played.run("journal", "export").stdout
+    exported = played.run("debug", "journal", "export").stdout
     assert exported.count("orientation.packet.replay_verified") == len(verified)
-    played.run("packet", "verify", "--all", "--wave", "1", expect=2)
+    played.run("debug", "packet", "verify", "--all", "--wave", "1", expect=2)
     with closing(sqlite3.connect(database(played))) as connection, connection:
         connection.execute("UPDATE session_facts SET utility=1, cost_full=cost_full+1")
-    (outcome,) = played.json("packet", "verify", "--wave", "2", "--json", expect=1)
+    (outcome,) = played.json("debug", "packet", "verify", "--wave", "2", "--json", expect=1)
     assert outcome["ok"] is False
-    whole = played.json("packet", "verify", "--all", "--json", expect=1)
+    whole = played.json("debug", "packet", "verify", "--all", "--json", expect=1)
     assert [one["ok"] for one in whole].count(False) == len(whole)
 
 
 def test_profiles_before_and_after_the_first_session(project: Project) -> None:
-    before = project.json("profile", "show", "--json")
-    assert project.json("profile", "history", "--json") == []
+    before = project.json("profile", "current", "--json")
+    assert project.json("profile", "--json") == []
     project.run("run", REVIEW, "--model", "offline", "--approve", "all")
-    assert project.json("profile", "show", "--json")["digest"] == before["digest"]
-    assert [one["version"] for one in project.json("profile", "history", "--json")] == [1]
-    assert "situational" in project.run("profile", "show").stdout
-    project.run("profile", "show", "none", expect=2)
-    project.run("profile", "show", "--version", "9", expect=2)
+    assert project.json("profile", "current", "--json")["digest"] == before["digest"]
+    assert [one["version"] for one in project.json("profile", "--json")] == [1]
+    assert "situational" in project.run("profile", "current").stdout
+    project.run("profile", "current", "none", expect=2)
+    project.run("profile", "9", expect=2)
 
 
 def test_a_damaged_or_newer_store_is_told_in_a_sentence(project: Project) -> None:
     project.run("tasks", "add", "One")
     with closing(sqlite3.connect(database(project))) as connection, connection:
         connection.execute("INSERT INTO migrations VALUES ('9999_future', 'x', 'x')")
-    done = project.run("proposals", "list", expect=1)
+    done = project.run("proposals", expect=1)
     assert "written by a newer cockpit (it has 9999_future)" in done.stderr
     for content in (b"not a database at all" * 100, b"SQLite format 3\0" * 90):
         for path in database(project).parent.glob("cockpit.db*"):
             path.unlink()
         database(project).write_bytes(content)
-        done = project.run("sessions", "list", expect=1)
+        done = project.run("sessions", expect=1)
         assert "is damaged or not a cockpit database" in done.stderr
         assert done.stderr.count("\n") == 1
 
 
 def test_retention_prunes_the_journal_too_and_everything_still_answers(played: Project) -> None:
     assert "[retention]" in played.run("prune", expect=2).stderr
-    metrics = played.run("metrics").stdout
-    rows = played.json("journal", "verify", "--json")["rows"]
+    metrics = played.run("debug", "metrics").stdout
+    rows = played.json("debug", "journal", "verify", "--json")["rows"]
     done = played.json("prune", "--older-than", "2999-01-01", "--journal", "--json")
     assert done["jobs"] >= 2 and done["journal_rows"] > rows / 2
-    verdict = played.json("journal", "verify", "--json")
+    verdict = played.json("debug", "journal", "verify", "--json")
     assert verdict["ok"] and verdict["pruned_until"] >= rows
-    assert played.run("metrics").stdout == metrics
-    assert "journal.pruned" in played.run("journal", "tail").stdout
-    played.run("sessions", "show", "last")
+    assert played.run("debug", "metrics").stdout == metrics
+    assert "journal.pruned" in played.run("journal").stdout
+    played.run("sessions", "last")
     refused = played.run("run", "--continue", "last", "and now?", expect=1).stderr
     assert "cockpit prune --restore ARCHIVE" in refused and "Resume with" not in refused
     archive = next((state_of(played.root) / "archive").glob("journal-*"))

@@ -98,8 +98,14 @@ def test_the_names_of_settings_in_files_and_environment(folders: tuple[Path, Pat
 
 WRONG = [
     ("[model]\ntimeout_s = nan\n", "[model] timeout_s is nan; it must be a number of seconds"),
-    ("[model]\nmax_retries = 2.5\n", "[model] max_retries is 2.5; it must be a whole number"),
-    ("[model]\nmax_retries = '2'\n", "[model] max_retries is '2'; it must be a whole number"),
+    (
+        "[work]\nmax_test_retries = 2.5\n",
+        "[work] max_test_retries is 2.5; it must be a whole number",
+    ),
+    (
+        "[work]\nmax_test_retries = '2'\n",
+        "[work] max_test_retries is '2'; it must be a whole number",
+    ),
     ("[limits]\nmax_waves = true\n", "[limits] max_waves is True; it must be a whole number"),
     ("[model]\ntimeot_s = 3\n", "no setting [model] timeot_s. Did you mean timeout_s?"),
     ("[limit]\n", "no setting [limit]. Did you mean [limits]?"),
@@ -148,7 +154,7 @@ def test_a_setting_is_written_read_and_taken_out_again(folders: tuple[Path, Path
         ("limits.max_waves", "many", "must be"),
         ("approval.policy", "yolo", "must be"),
         ("no.such", "1", "no setting"),
-        ("max_waves", "1", "Several settings"),
+        ("auto", "1", "Several settings"),
     ):
         with pytest.raises(ConfigInvalid, match=says):
             read_text(find_setting(name), text)

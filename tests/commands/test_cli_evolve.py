@@ -54,17 +54,17 @@ def test_a_tool_grows_and_is_adopted_from_another_process(project: Project) -> N
     )
     assert process.stderr is not None
     said = iter(process.stderr)
-    before = list(itertools.takewhile(lambda line: "cockpit proposals show" not in line, said))
+    before = list(itertools.takewhile(lambda line: "cockpit proposals" not in line, said))
     assert "Round 1: the test of double_it is red. 1 ran, 1 failed, 0 skipped\n" in before
     assert "Round 2: the code of double_it is green. 1 ran, 0 failed, 0 skipped\n" in before
-    (proposal,) = project.json("proposals", "list", "--json")
+    (proposal,) = project.json("proposals", "--json")
     project.run("proposals", "approve", proposal["proposal_id"])
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert json.loads(out)["summary"].startswith("The tool double_it is adopted: ")
-    assert "double_it" in project.run("tools", "list").stdout
+    assert "double_it" in project.run("tools").stdout
     assert json.loads(project.run("tools", "run", "double_it", "number=4").stdout) == 8
-    project.run("journal", "verify")
+    project.run("debug", "journal", "verify")
 
 
 def test_why_nothing_grows_is_said_with_each_round(project: Project) -> None:

@@ -20,20 +20,20 @@ def check(call, session):
 
 
 def test_a_guard_from_its_file_to_its_end(project: Project) -> None:
-    built_in = project.run("guards", "list").stdout
+    built_in = project.run("guards").stdout
     assert "redundant_read" in built_in and "built in" in built_in
-    assert "Refuses a request for text" in project.run("guards", "show", "redundant_read").stdout
+    assert "Refuses a request for text" in project.run("guards", "redundant_read").stdout
     folder = project.root / ".cockpit" / "guards"
     folder.mkdir(parents=True)
     (folder / "fridays.py").write_text(SOURCE)
-    assert "project:fridays" in project.run("guards", "list").stdout
+    assert "project:fridays" in project.run("guards").stdout
     refused = project.run("guards", "approve", "fridays", expect=2)
     assert "No terminal to confirm on" in refused.stderr
     shown = project.run("guards", "approve", "fridays", "--yes")
     assert "│ def check(call, session):" in shown.stdout and "\x1b" not in shown.stdout
-    rows = json.loads(project.run("guards", "list", "--json").stdout)
+    rows = json.loads(project.run("guards", "--json").stdout)
     assert [row["state"] for row in rows if row["guard"] == "project:fridays"] == ["approved"]
     assert "Forgotten" in project.run("guards", "forget", "project:fridays").stderr
     assert "is not approved" in project.run("guards", "forget", "fridays", expect=2).stderr
-    assert "There is no guard" in project.run("guards", "show", "none", expect=2).stderr
+    assert "There is no guard" in project.run("guards", "none", expect=2).stderr
     assert not (project.root / "ran").exists()

@@ -17,12 +17,14 @@ REVIEW = "review main..feature"
 
 def test_the_stream_is_the_journal(project: Project) -> None:
     rows = project.rows("run", REVIEW, "--model", project.script(), "--approve", "all")
-    exported = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
+    exported = [
+        json.loads(line) for line in project.run("debug", "journal", "export").stdout.splitlines()
+    ]
     mine = [row for row in exported if row["session_id"]]
     told = [row for row in rows if row["action"] != "message.delta"]
     assert told == mine
     assert [row["seq"] for row in rows] == sorted(row["seq"] for row in rows)
-    project.run("journal", "verify")
+    project.run("debug", "journal", "verify")
 
 
 def test_the_story_is_told_on_stdout_and_nothing_else(project: Project) -> None:
@@ -31,7 +33,7 @@ def test_the_story_is_told_on_stdout_and_nothing_else(project: Project) -> None:
     assert done.stdout.startswith("review_pr · ")
     said = ["I need two files before I judge this.", "── wave 3", "✔ done: Notes written."]
     assert [done.stdout.count(words) for words in said] == [1, 1, 1]
-    assert project.run("sessions", "show").stdout == done.stdout
+    assert project.run("sessions", "last").stdout == done.stdout
 
 
 def test_a_review_is_printed_and_written_besides(project: Project) -> None:
@@ -43,7 +45,7 @@ def test_a_review_is_printed_and_written_besides(project: Project) -> None:
     assert "── wave 1" in done.stderr
     assert "also in .cockpit/reviews/main..feature.md" in done.stderr
     assert project.git("status", "--porcelain") == ""
-    result = project.json("sessions", "show", "--json")["result"]
+    result = project.json("sessions", "last", "--json")["result"]
     assert (result["status"], result["review"]) == ("done", review)
     assert (result["review_state"], result["review_path"]) == (
         "written",
@@ -78,7 +80,7 @@ def test_all_leaves_github_and_high_risk_to_the_user(project: Project, action: s
     assert (project.root / "notes.md").exists()
     decided = [
         (proposal["status"], proposal["decided_by"])
-        for proposal in project.json("sessions", "show", "--json")["proposals"]
+        for proposal in project.json("sessions", "last", "--json")["proposals"]
     ]
     assert decided == [("approved", "policy:all"), ("expired", "deadline")]
 
@@ -102,7 +104,7 @@ arguments = { status = "done", summary = "Seen." }
     assert document["actions"] == []
     (request,) = (
         json.loads(line)["detail"]
-        for line in project.run("journal", "export").stdout.splitlines()
+        for line in project.run("debug", "journal", "export").stdout.splitlines()
         if '"context.requested"' in line and '"frame"' not in line
     )
     assert [item["item"] for item in request["items"]] == ["file:shapes.py:1-2"]
@@ -118,10 +120,10 @@ def test_a_signal_stops_within_the_wave_and_loses_nothing(project: Project, watc
     session = waiting["session_id"]
     assert f"cockpit run --continue {session}" in run.errors()
     assert run.rows[-1]["action"] == "session.stopped"
-    project.run("journal", "verify")
+    project.run("debug", "journal", "verify")
 
     words = ["run", "--continue", session, "--approve", "all", "--output-format", "json"]
-    first = project.json("proposals", "list", "--json")[0]["proposal_id"]
+    first = project.json("proposals", "--json")[0]["proposal_id"]
     project.run("proposals", "approve", first)
     document = project.json(*words)
     assert document["session_id"] == session
@@ -188,7 +190,7 @@ def test_every_way_to_say_it(project: Project) -> None:
     again = project.json("run", "--continue", "look once more", *options, *as_json)
     assert again["session_id"] == first["session_id"]
     assert len(again["waves"]) == len(first["waves"]) + 1
-    assert "look once more" in project.run("sessions", "show").stdout
+    assert "look once more" in project.run("sessions", "last").stdout
 
 
 def test_a_review_that_was_not_approved_is_printed_as_a_draft(project: Project) -> None:
@@ -196,7 +198,7 @@ def test_a_review_that_was_not_approved_is_printed_as_a_draft(project: Project) 
     done = project.run(*words, "--deadline", "1", expect=4)
     assert "Verdict" in done.stdout and "is a draft" in done.stderr
     assert not (project.root / ".cockpit" / "reviews").exists()
-    assert project.json("sessions", "show", "--json")["result"]["review_state"] == "proposed"
+    assert project.json("sessions", "last", "--json")["result"]["review_state"] == "proposed"
 
 
 def test_words_without_finish_need_an_answer(project: Project) -> None:
@@ -210,7 +212,7 @@ def test_words_without_finish_need_an_answer(project: Project) -> None:
     document = json.loads(done.stdout)
     assert document["result"] == {"status": "needs_answer", "summary": "Tabs or spaces?"}
     assert "cockpit run --continue s-" in done.stderr
-    assert "? waits for you: Tabs or spaces?" in project.run("sessions", "show").stdout
+    assert "? waits for you: Tabs or spaces?" in project.run("sessions", "last").stdout
     # Nothing said to it changes nothing, and a blocked one does not become done.
     for message, code, status in (
         ("", 4, "needs_answer"),
@@ -228,12 +230,12 @@ def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
     ):
         model = project.script(f"[[turn]]\n{turn}\n")
         assert words in project.run("run", REVIEW, "--model", model, expect=1).stderr
-        shown = project.json("sessions", "show", "--json")
+        shown = project.json("sessions", "last", "--json")
         assert "failed" in (shown["status"], shown["result"]["status"])
 
 
 WRONG = [
-    ("proposals show p-gone", "Nothing was recorded"),
+    ("proposals p-gone", "Nothing was recorded"),
     ("run", "Say what to do"),
     ("run x --deadline soon", "not a duration"),
     ("run x --max-waves 0", "--max-waves is 0; it must be a whole number from 1 to"),

@@ -41,7 +41,7 @@ arguments = { status = "done", summary = "fixed" }
 
 def test_a_session_teaches_and_the_user_keeps(project: Project) -> None:
     project.run("run", "Fix shapes.py", "--model", project.script(TEACHES), "--approve", "all")
-    notes = project.json("notes", "list", "--json")
+    notes = project.json("notes", "--json")
     assert [(note["kind"], note["status"]) for note in notes] == [
         ("command", "proposed"),
         ("pitfall", "proposed"),
@@ -54,21 +54,21 @@ def test_a_session_teaches_and_the_user_keeps(project: Project) -> None:
     edited = project.json("notes", "edit", pitfall["note_id"], "Rooms are doubled", "--json")
     assert (edited["status"], edited["text"]) == ("kept", "Rooms are doubled")
     project.run("notes", "forget", notes[0]["note_id"], "--reason", "too long")
-    assert "too long" not in project.run("notes", "list").stdout
-    assert len(project.json("notes", "list", "--all", "--json")) == 2
-    shown = project.run("notes", "show", notes[0]["note_id"]).stdout
+    assert "too long" not in project.run("notes").stdout
+    assert len(project.json("notes", "--all", "--json")) == 2
+    shown = project.run("notes", notes[0]["note_id"]).stdout
     assert "why it was forgotten: too long" in shown
-    project.run("journal", "verify")
+    project.run("debug", "journal", "verify")
     # The same task again, from the same state: nothing that was judged is proposed anew.
     project.git("checkout", "--quiet", "shapes.py")
     project.run("run", "Fix shapes.py", "--model", project.script(TEACHES), "--approve", "all")
-    again = {note["note_id"]: note for note in project.json("notes", "list", "--all", "--json")}
+    again = {note["note_id"]: note for note in project.json("notes", "--all", "--json")}
     assert set(again) == {note["note_id"] for note in notes}
     assert again[pitfall["note_id"]]["seen"] == 2
 
 
 def test_notes_of_the_user_and_errors(project: Project) -> None:
-    assert "No notes yet" in project.run("notes", "list").stderr
+    assert "No notes yet" in project.run("notes").stderr
     first = project.json("notes", "add", "Rates are in cents", "--json")
     assert (first["kind"], first["status"]) == ("decision", "kept")
     assert first["source"] == "written by the user"
@@ -77,4 +77,4 @@ def test_notes_of_the_user_and_errors(project: Project) -> None:
     other = project.json("notes", "add", "Amounts are in cents", "--json")
     merged = project.json("notes", "merge", first["note_id"], other["note_id"], "--json")
     assert (merged["note_id"], merged["seen"]) == (other["note_id"], 2)
-    assert "There is no note n-x" in project.run("notes", "show", "n-x", expect=2).stderr
+    assert "There is no note n-x" in project.run("notes", "n-x", expect=2).stderr

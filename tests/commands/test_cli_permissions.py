@@ -79,17 +79,17 @@ def bash(command: str) -> ToolRequest:
 
 def test_a_permission_is_listed_shown_and_approved(agent: Agent) -> None:
     asking = agent.ask(bash("make build"))
-    listed = json.loads(agent.run("proposals", "list", "--json").stdout)
+    listed = json.loads(agent.run("proposals", "--json").stdout)
     (row,) = listed
     assert (row["kind"], row["agent"], row["project"]) == (
         "permission",
         "claude",
         agent.project.root.name,
     )
-    table = agent.run("proposals", "list").stdout
+    table = agent.run("proposals").stdout
     assert "FROM" in table
     assert f"claude · {agent.project.root.name} · {row['branch']}" in table
-    shown = agent.run("proposals", "show", row["proposal_id"])
+    shown = agent.run("proposals", row["proposal_id"])
     assert "make build" in shown.stdout
     assert "why it runs" in shown.stdout
     assert "proposals edit" in shown.stderr
@@ -102,7 +102,7 @@ def test_a_permission_is_listed_shown_and_approved(agent: Agent) -> None:
 
 def test_a_command_is_changed_before_it_is_approved(agent: Agent) -> None:
     asking = agent.ask(bash("make build"))
-    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
+    (row,) = json.loads(agent.run("proposals", "--json").stdout)
     identity = row["proposal_id"]
     denied = agent.run("proposals", "edit", identity, "--text", "sudo make", expect=1)
     assert "denies" in denied.stderr
@@ -114,21 +114,21 @@ def test_a_command_is_changed_before_it_is_approved(agent: Agent) -> None:
     agent.run("proposals", "approve", revision["proposal_id"])
     answer = asking.result(PATIENCE_S)
     assert answer.input == {"command": "make test", "description": "why it runs"}
-    verified = agent.project.run("journal", "verify")
+    verified = agent.project.run("debug", "journal", "verify")
     assert verified.returncode == 0
 
 
 def test_what_is_always_allowed_is_listed_and_removed(agent: Agent) -> None:
     asking = agent.ask(bash("make build"))
-    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
+    (row,) = json.loads(agent.run("proposals", "--json").stdout)
     agent.run("proposals", "approve", row["proposal_id"], "--always")
     assert asking.result(PATIENCE_S).allowed
-    (rule,) = agent.project.json("proposals", "rules", "--json")
-    assert (rule["agent"], rule["kind"], rule["what"]) == ("claude", "execute", "make build")
-    agent.project.run("proposals", "rules", "--remove", rule["rule_id"])
-    assert agent.project.json("proposals", "rules", "--json") == []
+    (rule,) = agent.project.json("trust", "rules", "--json")
+    assert rule["agent"] == "claude" and "make build" in rule["says"]
+    agent.project.run("trust", "rules", "revoke", rule["rule_id"])
+    assert agent.project.json("trust", "rules", "--json") == []
     asking = agent.ask(bash("cat .env"))
-    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
+    (row,) = json.loads(agent.run("proposals", "--json").stdout)
     refused = agent.run(
         *("proposals", "approve", row["proposal_id"], "--shown", row["shown_digest"], "--always"),
         expect=1,
@@ -140,7 +140,7 @@ def test_what_is_always_allowed_is_listed_and_removed(agent: Agent) -> None:
 
 def test_a_question_is_answered_and_a_discussion_is_no_message(agent: Agent) -> None:
     asking = agent.ask(bash("make build"))
-    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
+    (row,) = json.loads(agent.run("proposals", "--json").stdout)
     agent.run("proposals", "discuss", row["proposal_id"], "--words", "use ninja")
     refused = asking.result(PATIENCE_S)
     assert (refused.allowed, refused.words) == (False, "use ninja")
@@ -152,9 +152,9 @@ def test_a_question_is_answered_and_a_discussion_is_no_message(agent: Agent) -> 
         {"question": "Which tests?", "header": "T", "options": options, "multiSelect": True},
     ]
     asking = agent.ask(read_claude_tool("AskUserQuestion", {"questions": questions}))
-    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
+    (row,) = json.loads(agent.run("proposals", "--json").stdout)
     name = row["proposal_id"]
-    shown = agent.run("proposals", "show", name)
+    shown = agent.run("proposals", name)
     assert "1. SQLite: one file" in shown.stdout and "(choose any)" in shown.stdout
     assert f"cockpit proposals answer {name} ANSWER" in shown.stderr
     few = agent.run("proposals", "answer", name, "2", expect=2)

@@ -14,7 +14,7 @@ RUN = ("run", "review main..feature", "--approve", "all")
 
 def held(project: Project, wave: int) -> dict[str, Any]:
     """Whether each fact of a wave's packet is pinned, by its id."""
-    whole = project.json("packet", "show", "--wave", str(wave), "--json")
+    whole = project.json("packet", str(wave), "--json")
     return {entry[0]: entry[3] for band in whole["bands"] for entry in band["entries"]}
 
 
@@ -27,15 +27,15 @@ def test_a_pin_holds_from_the_next_wave_until_it_is_taken_back(project: Project)
     assert "file:shapes.py is pinned from wave 3 on." in (
         project.run("packet", "pin", "file:shapes.py").stdout
     )
-    again = project.run("packet", "unpin", "file:shapes.py").stdout
+    again = project.run("packet", "pin", "file:shapes.py", "--off").stdout
     assert "is no longer pinned" in again
     project.run("run", "--continue", "--max-waves", "9", "--approve", "all")
     after = held(project, 3)
     assert after[made["fact_id"]] == 1
     assert sum(after.values()) == sum(before.values()) + 1
     assert held(project, 2) == before
-    assert all(one["ok"] for one in project.json("packet", "verify", "--json"))
-    rows = project.run("journal", "tail", "-n", "999", "--json").stdout
+    assert all(one["ok"] for one in project.json("debug", "packet", "verify", "--json"))
+    rows = project.run("journal", "-n", "999", "--json").stdout
     assert rows.count('"fact.pinned"') == 3
 
 
@@ -43,7 +43,10 @@ def test_what_cannot_be_pinned_or_let_go_is_refused_and_changes_nothing(project:
     project.run(*RUN, "--model", project.script())
     unknown = project.run("packet", "pin", "file:nowhere.py", expect=2).stderr
     assert "no fact file:nowhere.py" in unknown and "packet explain" in unknown
-    explained = project.json("packet", "explain", "--json")
+    explained = project.json("debug", "packet", "explain", "--json")
     stated = next(fact for fact in explained if fact["band"] == "identity")
-    assert "stays pinned" in project.run("packet", "unpin", stated["source_ref"], expect=1).stderr
-    assert project.json("packet", "explain", "--json") == explained
+    assert (
+        "stays pinned"
+        in project.run("packet", "pin", stated["source_ref"], "--off", expect=1).stderr
+    )
+    assert project.json("debug", "packet", "explain", "--json") == explained

@@ -13,7 +13,7 @@ REVIEW = "review main..feature"
 
 
 def front(project: Project) -> dict[str, Any]:
-    found: list[dict[str, Any]] = project.json("proposals", "list", "--json")
+    found: list[dict[str, Any]] = project.json("proposals", "--json")
     assert len(found) == 1
     return found[0]
 
@@ -32,14 +32,14 @@ def test_it_is_decided_once_as_it_was_shown(project: Project, watched: Any) -> N
     words = ("--shown", digest, "--item", "file:room.py")
     done = project.run("proposals", "approve", waiting, *words)
     assert "narrowed to file:room.py" in done.stderr
-    assert project.json("proposals", "show", waiting, "--json")["narrowed"] == ["file:room.py"]
+    assert project.json("proposals", waiting, "--json")["narrowed"] == ["file:room.py"]
     fetched = run.until("context.fetched")
     while [item["item"] for item in fetched["detail"]["items"]] != ["file:room.py"]:
         fetched = run.until("context.fetched")
     run.until("session.waiting")
     waiting = front(project)
     action = waiting["proposal_id"]
-    shown = project.run("proposals", "show", action)
+    shown = project.run("proposals", action)
     assert waiting["kind"] == "action" and "+# Notes" in shown.stdout
     assert f"--shown {waiting['shown_digest'][:8]}" in shown.stderr
     # Discussing ends the revision and passes the words on.
@@ -51,5 +51,5 @@ def test_it_is_decided_once_as_it_was_shown(project: Project, watched: Any) -> N
         said = run.until("message.completed")["detail"]
     assert run.end() == 0  # the script finishes as done all the same: its word counts
     assert not (project.root / "notes.md").exists()
-    done = project.run("proposals", "list")
+    done = project.run("proposals")
     assert (done.stdout, done.stderr) == ("", "No proposal waits for a decision.\n")

@@ -50,4 +50,4 @@ def test_a_shell_goes_back_to_a_wave_with_its_files(project: Project) -> None:
     done = project.json(*back, "--yes", "--json")
     assert (done["files"], done["wave"]) == (["shapes.py"], 1)
     assert file.read_text("utf-8") == before
-    assert done["session_id"] in project.run("sessions", "list").stdout
+    assert done["session_id"] in project.run("sessions").stdout

@@ -38,11 +38,11 @@ def test_a_project_s_skill_needs_trust_and_replaces(loading: Project) -> None:
     path = loading.root / ".cockpit" / "skills" / "git"
     path.mkdir()
     (path / "SKILL.md").write_text(TEA.replace("tea", "git"))
-    listed = loading.run("skills", "list")
+    listed = loading.run("skills")
     assert "tea/SKILL.md is not trusted" in listed.stderr
     assert "replaces" not in listed.stdout
     loading.run("trust", "--yes")
-    listed = loading.run("skills", "list")
+    listed = loading.run("skills")
     assert "project, replaces built-in" in listed.stdout
     assert "tea" in listed.stdout
 
@@ -60,9 +60,8 @@ def test_install_copies_what_it_showed(loading: Project) -> None:
         "is there already" in loading.run("skills", "install", "tea.zip", "--yes", expect=1).stderr
     )
     loading.run("skills", "install", "tea.zip", "--project", "--yes")
-    body = loading.json("skills", "list", "--json")
-    assert body["untrusted"] == []
-    assert [(each["layer"], each["by"]) for each in body["replaced"]] == [("user", "project")]
+    (tea,) = [each for each in loading.json("skills", "--json") if each["name"] == "tea"]
+    assert (tea["layer"], tea["replaces"]) == ("project", "user")
     assert not (loading.root / "ran").exists()
     loading.extra["COCKPIT_TOKEN"] = "cap-1"
     refused = loading.run("skills", "install", "tea.zip", "--yes", expect=2)
@@ -70,23 +69,24 @@ def test_install_copies_what_it_showed(loading: Project) -> None:
 
 
 def test_a_session_loads_what_its_task_needs_and_says_why(loading: Project) -> None:
-    body = loading.json("skills", "list", "--json")
-    assert [each["name"] for each in body["skills"]][:2] == ["api-design", "code-review"]
-    (first, *_) = loading.json("skills", "list", "--for", "Fix the traceback", "--json")
+    rows = loading.json("skills", "--json")
+    assert [each["name"] for each in rows][:2] == ["api-design", "code-review"]
+    (first, *_) = loading.json("skills", "--for", "Fix the traceback", "--json")
     assert (first["name"], first["how"], first["loaded"]) == ("debugging", "match", True)
-    (first, *_) = loading.json("skills", "list", "--for", "which branch is stale?", "--json")
+    (first, *_) = loading.json("skills", "--for", "which branch is stale?", "--json")
     assert (first["name"], first["loaded"]) == ("git", False) and first["tokens"] < 100
-    assert "This task needs no skill." in loading.run("skills", "list", "--for", "hi there").stderr
-    shown = loading.run("skills", "show", "git", "--for", "squash the commits").stdout
-    assert "(commits, squash)" in shown and "# Git" in shown
+    assert "This task needs no skill." in loading.run("skills", "--for", "hi there").stderr
+    assert "# Git" in loading.run("skills", "git").stdout
+    near = loading.run("skills", "gti", expect=2).stderr
+    assert "There is no skill 'gti'. Did you mean git?" in near
     words = ("/git squash the commits, they crash", "--model", loading.script(STEP))
     loading.run("run", *words, "--max-waves", "2")
-    assert "skill git: you mentioned it" in loading.run("sessions", "show").stdout
-    assert "skill:git" in loading.run("packet", "explain").stdout
-    loading.run("skills", "unload", "git")
+    assert "skill git: you mentioned it" in loading.run("sessions", "last").stdout
+    assert "skill:git" in loading.run("debug", "packet", "explain").stdout
+    loading.run("skills", "load", "git", "--off")
     loading.run("skills", "load", "api-design")
     refused = loading.run("skills", "load", "nonsense", expect=2)
-    assert "`cockpit skills list` lists them" in refused.stderr
+    assert "There is no skill 'nonsense'" in refused.stderr
 
 
 def test_check_ends_with_1_on_an_error_alone(loading: Project) -> None:
@@ -97,7 +97,7 @@ def test_check_ends_with_1_on_an_error_alone(loading: Project) -> None:
     (folder / "SKILL.md").write_text(TEA.replace("tea", "long") + "- line\n" * 80)
     assert "warning: The core has 83 lines" in loading.run("skills", "check").stdout
     loading.run("skills", "check", "--strict", expect=1)
-    assert loading.json("skills", "show", "long", "--json")["core"].count("- line") == 80
+    assert loading.json("skills", "long", "--json")["core"].count("- line") == 80
     (folder / "SKILL.md").write_text(TEA.replace("tea", "long") + "\n\n- a long line of it\n" * 800)
-    shown = loading.json("skills", "show", "long", "--json")
+    shown = loading.json("skills", "long", "--json")
     assert shown["shortened"] and "skill:long/SKILL.md:" in shown["core"]

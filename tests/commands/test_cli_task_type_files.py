@@ -23,14 +23,14 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def test_types_are_listed_and_shown_as_their_layers_make_them(project: Project) -> None:
     write(project.config / "task-types", "refactor.md", REFACTOR)
-    rows = {row["name"]: row for row in project.json("task-types", "list", "--json")}
+    rows = {row["name"]: row for row in project.json("task-types", "--json")}
     assert rows["refactor"]["source_layer"] == "user"
     assert rows["refactor"]["dod"][-1] == "**Measured**: numbers before and after"
     assert len(rows["refactor"]["dod"]) == 6
-    shown = project.run("task-types", "show", "refactor").stdout
+    shown = project.run("task-types", "refactor").stdout
     assert "Rates live in rates.py" in shown
     assert "changed last by: the user layer" in shown
-    missing = project.run("task-types", "show", "nothing", expect=2)
+    missing = project.run("task-types", "nothing", expect=2)
     assert "There is no task type nothing. There are api, bug" in missing.stderr
 
 
@@ -49,7 +49,7 @@ def test_a_new_type_is_written_once_and_can_be_used(project: Project) -> None:
     written = project.run("task-types", "new", "migration").stderr
     path = project.config / "task-types" / "migration.md"
     assert str(path) in written
-    assert "user" in project.run("task-types", "list").stdout
+    assert "user" in project.run("task-types").stdout
     again = project.run("task-types", "new", "migration", expect=2)
     assert "exists already" in again.stderr
     assert "field `name` must be" in project.run("task-types", "new", "../x", expect=2).stderr

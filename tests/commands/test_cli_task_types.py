@@ -55,7 +55,9 @@ def run(project: Project, task: str, *more: str, script: str = ENDS, expect: int
 
 def fetched(project: Project) -> dict[str, int]:
     """What the journal says was fetched beside the frame: tokens by item, without refused and failed ones."""
-    rows = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
+    rows = [
+        json.loads(line) for line in project.run("debug", "journal", "export").stdout.splitlines()
+    ]
     return {
         item["item"]: item["tokens"]
         for row in rows
@@ -175,14 +177,14 @@ def test_an_issue_is_read_first_and_nothing_starts_without_it(
     assert "/fix-issue starts from issue:8, which cannot be read" in done.stderr
     wrong = project.run("run", "/fix-issue soon", "--model", script, expect=2)
     assert "/fix-issue needs an issue" in wrong.stderr
-    assert project.json("sessions", "list", "--json") == []
+    assert project.json("sessions", "--json") == []
     document = run(project, "/fix-issue 7")
     assert document["task_type"] == "fix_issue"
     assert fetched(project)["issue:7"] > 0
     assert "area(2, 3) gives 7." in texts(project)
     run(project, "/bug #7 and #9 break @shapes.py, says @nobody")
     assert set(fetched(project)) == {"issue:7", "file:shapes.py"}
-    assert "issue:9 was not read" in project.run("sessions", "show").stdout
+    assert "issue:9 was not read" in project.run("sessions", "last").stdout
     (project.root / ".github").mkdir()
     (project.root / ".github" / "ISSUE_TEMPLATE.md").write_text("Steps:\n", encoding="utf-8")
     run(project, "/create-issue areas are wrong")
@@ -207,7 +209,7 @@ def test_a_type_of_a_file_is_a_type_of_the_backlog(project: Project) -> None:
     planned = project.json("plan", "--json", "--", plan)
     shown = ("--shown", planned["shown_digest"])
     project.run("proposals", "approve", planned["proposal_id"], *shown)
-    listed = project.json("tasks", "list", "--fields", "standard", "--json")
+    listed = project.json("tasks", "--fields", "standard", "--json")
     types = {task["id"]: task["type"] for task in listed}
     assert types == {
         **dict.fromkeys(("T-1", "T-3", "T-4"), "migration"),
@@ -238,14 +240,14 @@ def test_a_session_for_a_task_has_its_type_and_ends_it(project: Project, bug: st
     """Fixed without a change blocks the task; with one it is done."""
     document = run(project, "", "--task", bug, "--approve", "all", script=READS_THEN_SAYS_FIXED)
     assert (document["task_type"], document["result"]["status"]) == ("bug", "blocked")
-    task = project.json("tasks", "show", bug, "--fields", "full", "--json")
+    task = project.json("tasks", bug, "--fields", "full", "--json")
     assert task["status"] == "blocked" and "Nothing was changed" in task["blocker"]
-    assert project.json("handoff", "show", bug, "--json")["status"] == "BLOCKED"
-    project.run("tasks", "unblock", bug)
+    assert project.json("handoff", bug, "--json")["status"] == "BLOCKED"
+    project.run("tasks", "move", bug, "unblocked")
     run(project, "", "--task", bug, "--approve", "all", script=FIXES, expect=0)
     assert "**Siblings**" in texts(project) and "file:room.py" in fetched(project)
-    assert project.json("tasks", "show", bug, "--json")["status"] == "done"
-    handoff = project.json("handoff", "show", bug, "--json")
+    assert project.json("tasks", bug, "--json")["status"] == "done"
+    handoff = project.json("handoff", bug, "--json")
     assert (handoff["status"], handoff["summary"]) == ("PASS", "Fixed.")
     assert handoff["files_changed"] == ["shapes.py"]
 
@@ -289,7 +291,7 @@ def test_rules_of_the_project_and_a_type_that_cannot_be_used(
     run(project, "implement it")
     assert "From the project's AGENTS.md." in texts(project) and "Use tabs." in texts(project)
     assert ".cockpit/context.md" not in texts(project)
-    story = project.run("sessions", "show").stdout
+    story = project.run("sessions", "last").stdout
     assert "Not used: task type audit.md (project layer): unknown field `colour`" in story
     done = project.run("run", "/audit", "--model", project.script(ENDS), expect=2)
     assert "There is no command /audit" in done.stderr and "unknown field `colour`" in done.stderr

@@ -85,21 +85,21 @@ def test_no_command_passes_anything_on_and_json_keeps_it(project: Project) -> No
     model = project.script(SCENARIO.format(hostile=toml, file=named))
     words = ("run", f"review main..feature {HOSTILE[:9]}", "--model", model, "--approve", "all")
     outputs = [project.run(*words)]
-    (proposal, *_) = project.json("proposals", "list", "--all", "--json")
+    (proposal, *_) = project.json("proposals", "--all", "--json")
     identity = proposal["proposal_id"]
     for line in (
         *(
-            "proposals list --all",
-            f"proposals show {identity}",
-            f"proposals show {identity} --json",
+            "proposals --all",
+            f"proposals {identity}",
+            f"proposals {identity} --json",
         ),
-        *("sessions list", "sessions show", "sessions show --json", "journal tail --json"),
-        *("journal tail", "journal export", "packet show --wave 1", "packet explain --json"),
+        *("sessions", "sessions last", "sessions last --json", "journal --json"),
+        *("journal", "debug journal export", "packet 1", "debug packet explain --json"),
     ):
         outputs.append(project.run(*line.split()))
-    outputs.append(project.run("proposals", "show", HOSTILE, expect=2))
+    outputs.append(project.run("proposals", HOSTILE, expect=2))
     for done in outputs:
         assert not DANGEROUS.search(done.stdout + done.stderr), done.args
     assert "characters that cannot be shown" in outputs[2].stdout
-    document = project.json("sessions", "show", "--json")
+    document = project.json("sessions", "last", "--json")
     assert document["result"]["summary"] == HOSTILE

@@ -32,9 +32,9 @@ def write(project: Project, source: str = COUNT) -> Path:
 
 
 def test_a_tool_from_its_file_to_its_result(project: Project) -> None:
-    assert "There are no tools yet" in project.run("tools", "list").stderr
+    assert "There are no tools yet" in project.run("tools").stderr
     path = write(project)
-    listed = project.run("tools", "list").stdout
+    listed = project.run("tools").stdout
     assert "count_words  project: words.py  not approved  (path: str, minimum: int=1)" in listed
     refused = project.run("tools", "run", "count_words", "path=words.txt", expect=2)
     assert "does not run: not approved" in refused.stderr
@@ -52,13 +52,13 @@ def test_a_tool_from_its_file_to_its_result(project: Project) -> None:
     wrong = project.run("tools", "run", "wc", "path=words.txt", "minimum=x", expect=2)
     assert "minimum must be of type integer" in wrong.stderr
     path.write_text(COUNT + "# changed\n")
-    (row,) = project.json("tools", "list", "--json")
+    (row,) = project.json("tools", "--json")
     assert (row["state"], row["from"]) == ("changed", "project")
     assert "changed since" in project.run("tools", "run", "wc", "path=words.txt", expect=2).stderr
     project.run("tools", "forget", "words.py")
-    assert project.json("tools", "list", "--json")[0]["state"] == "new"
+    assert project.json("tools", "--json")[0]["state"] == "new"
     assert project.run("tools", "forget", "words.py", expect=2)
-    rows = project.run("journal", "tail", "--json").stdout.splitlines()
+    rows = project.run("journal", "--json").stdout.splitlines()
     assert {"tool.approved", "tool.forgotten"} <= {json.loads(row)["action"] for row in rows}
 
 
@@ -71,4 +71,4 @@ def test_only_the_user_approves(project: Project) -> None:
     for words in (("approve", "count_words", "--yes"), ("run", "wc", "path=a"), ("forget", "wc")):
         project.run("tools", *words, expect=3)
     del project.extra["COCKPIT_TOKEN"]
-    assert project.json("tools", "list", "--json")[0]["state"] == "new"
+    assert project.json("tools", "--json")[0]["state"] == "new"

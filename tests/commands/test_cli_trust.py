@@ -48,7 +48,7 @@ def test_trust_is_of_the_content_and_is_revoked(hostile: Project) -> None:
     hostile.run("tasks", "add", "x", "--type", "audit")
     (row,) = [
         row
-        for row in hostile.json("trust", "list", "--json")
+        for row in hostile.json("trust", "--list", "--json")
         if row["project"] == str(hostile.root)
     ]
     assert row["files"] == ["config.toml", "task-types/audit.md"]

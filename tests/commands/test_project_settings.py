@@ -56,6 +56,8 @@ def choices(key: Key) -> list[Any]:
         return list(key.order)
     if key.type is bool:
         return [False, True]
+    if isinstance(key.default, tuple):
+        return [["one"], ["one", "two"]]
     bounds = next((each for each in get_args(key.type) if isinstance(each, msgspec.Meta)), None)
     if bounds is not None and bounds.ge is not None:
         middle = key.default if key.default is not None else (bounds.ge + bounds.le) / 2

@@ -28,16 +28,16 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def test_projects_are_listed_forgotten_and_added(user, tmp_path):
-    listed = user.json("projects", "list", "--json")
+    listed = user.json("projects", "--json")
     assert [(row["project"], row["branch"], row["state"], row["waiting"]) for row in listed] == [
         ("api", "main", "open", 1),
         ("web", "main", "open", 1),
     ]
     assert Path(listed[0]["store"]).exists()
     user.run("projects", "forget", "api")
-    assert [row["project"] for row in user.json("projects", "list", "--json")] == ["web"]
+    assert [row["project"] for row in user.json("projects", "--json")] == ["web"]
     user.run("projects", "add", str(tmp_path / "api"))
-    table = user.run("projects", "list").stdout
+    table = user.run("projects").stdout
     assert "api" in table
     assert "web" in table
     assert "knows no project" in user.run("projects", "forget", "none", expect=2).stderr
@@ -45,27 +45,27 @@ def test_projects_are_listed_forgotten_and_added(user, tmp_path):
 
 
 def test_what_waits_in_all_projects(user, tmp_path):
-    rows = user.json("proposals", "list", "--all-projects", "--json")
+    rows = user.json("proposals", "--all-projects", "--json")
     assert sorted((row["project"], row["branch"], row["title"]) for row in rows) == [
         ("api", "fix", "in api"),
         ("web", "fix", "in web"),
     ]
     assert {row["proposal_id"] for row in rows} == {"p-same"}
-    text = user.run("proposals", "list", "--all-projects").stdout
+    text = user.run("proposals", "--all-projects").stdout
     assert "in api" in text
-    user.run("proposals", "list", "--all-projects", "--all", expect=2)
+    user.run("proposals", "--all-projects", "--all", expect=2)
     for path in (tmp_path / "user-state" / "projects").glob("web-*/cockpit.db"):
         for each in path.parent.glob("cockpit.db-*"):
             each.unlink()
         path.write_bytes(b"none" * 999)
-    done = user.run("proposals", "list", "--all-projects", "--json")
+    done = user.run("proposals", "--all-projects", "--json")
     assert [row["project"] for row in json.loads(done.stdout)] == ["api"]
     assert "web was left out, it is broken" in done.stderr
 
 
 @pytest.mark.parametrize(
     "words",
-    [("projects", "list"), ("proposals", "list", "--all-projects"), ("projects", "forget", "api")],
+    [("projects",), ("proposals", "--all-projects"), ("projects", "forget", "api")],
     ids=" ".join,
 )
 def test_a_token_is_of_one_project(user, words):
@@ -76,5 +76,5 @@ def test_a_token_is_of_one_project(user, words):
 def test_the_screen_needs_a_terminal_and_no_other_option(user):
     assert "needs a terminal" in user.run("--all", expect=2).stderr
     assert "--theme" in user.run("--all", "-c", expect=2).stderr
-    assert "Write them after" in user.run("--all", "tasks", "list", expect=2).stderr
+    assert "Write them after" in user.run("--all", "tasks", expect=2).stderr
     assert list(user.root.iterdir()) == []

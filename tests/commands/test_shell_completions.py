@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 TYPED = {
     "cockpit wor": {"work", "worker", "worktrees"},
-    "cockpit tasks list --st": {"--status", "--story"},
+    "cockpit tasks --st": {"--status", "--story"},
     "cockpit run --output-format st": {"stream-json"},
 }
 """What is typed, and what completes its last word."""

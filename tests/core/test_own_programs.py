@@ -42,7 +42,7 @@ def test_a_cloned_repository_runs_no_program_that_it_ships(project: Path, tmp_pa
     kept = kept_variables()
     env = {**kept, "HOME": str(tmp_path), "PATH": f"{project / entry}:{entry}:{kept['PATH']}"}
     for words in (
-        ("sessions", "list"),
+        ("sessions"),
         ("doctor",),
         ("run", "What is here?", "--model", "offline", "--approve", "all"),
     ):

@@ -34,5 +34,5 @@ def test_again_at_once_and_elsewhere(project: Project) -> None:
     elsewhere = Project(clone, project.config)
     assert digests(elsewhere.json(*WORDS, *AS_JSON)) == first
     for place in (project, elsewhere):
-        place.run("packet", "verify")
-        place.run("journal", "verify")
+        place.run("debug", "packet", "verify")
+        place.run("debug", "journal", "verify")

@@ -48,7 +48,7 @@ def test_interrupted_while_the_model_speaks_the_work_is_done_on_continuing(
     document = project.json("run", "--continue", session, "--output-format", "json")
     assert document["result"] == {"status": "done", "summary": "Notes written."}
     assert (project.root / "notes.md").read_text("utf-8") == "# Notes\n"
-    project.run("journal", "verify")
+    project.run("debug", "journal", "verify")
 
 
 def test_a_signal_while_the_program_loads_ends_it_without_a_traceback(
@@ -60,7 +60,7 @@ def test_a_signal_while_the_program_loads_ends_it_without_a_traceback(
     )
     project.extra["PYTHONPATH"] = str(tmp_path / "early")
     done = subprocess.run(
-        [*COLD, "sessions", "list"], cwd=project.root, env=project.env, capture_output=True
+        [*COLD, "sessions"], cwd=project.root, env=project.env, capture_output=True
     )
     assert (done.returncode, done.stderr) == (130, b"")
 
@@ -96,20 +96,20 @@ def test_a_full_disk_under_stdout_is_told(project: Project) -> None:
         _, told = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 4, "a fault that passes"
     assert "The output cannot be written: No space left on device." in told
-    listed = project.json("sessions", "list", "--json")
+    listed = project.json("sessions", "--json")
     assert [one["status"] for one in listed] in (["stopped"], ["completed"])
-    project.run("journal", "verify")
+    project.run("debug", "journal", "verify")
 
 
 def test_an_error_does_not_repeat_a_secret(project: Project) -> None:
     token = "ghp_" + "a1B2" * 9
     for words in (
         ["run", "hello", "--model", f"anthropic:{token}"],
-        ["sessions", "show", token],
+        ["sessions", token],
         ["review", token],
     ):
         done = run_cockpit.run(words, cwd=project.root, env=project.env, patience_s=PATIENCE_S)
         assert done.returncode in (1, 2)
         assert token not in done.stderr
         assert "[masked:github-token]" in done.stderr
-    assert json.loads(project.run("sessions", "list", "--json").stdout) == []
+    assert json.loads(project.run("sessions", "--json").stdout) == []

@@ -325,9 +325,7 @@ def resume(root: Path, env: dict[str, str]) -> list[str]:
     with state_of(root.parent):
         if not locate_project(root).database.is_file():
             return []  # the terminal went away before there was a store
-    listed = run_cockpit.run(
-        ("sessions", "list", "--json"), cwd=root, env=env, patience_s=PATIENCE_S
-    )
+    listed = run_cockpit.run(("sessions", "--json"), cwd=root, env=env, patience_s=PATIENCE_S)
     if listed.returncode != 0:
         return [f"sessions list: {listed.stderr}"]
     problems = []
@@ -340,7 +338,9 @@ def resume(root: Path, env: dict[str, str]) -> list[str]:
             problems.append(
                 f"{session['session_id']} does not resume: {done.stderr or done.stdout}"
             )
-    verified = run_cockpit.run(("journal", "verify"), cwd=root, env=env, patience_s=PATIENCE_S)
+    verified = run_cockpit.run(
+        ("debug", "journal", "verify"), cwd=root, env=env, patience_s=PATIENCE_S
+    )
     if verified.returncode != 0:
         problems.append(f"journal verify: {verified.stdout}{verified.stderr}")
     return problems

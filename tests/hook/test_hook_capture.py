@@ -116,7 +116,7 @@ def test_without_a_task_in_progress_the_agent_is_told_what_is_ready(bare: Projec
     assert bare.told("claude", "session_start_startup") is None, "there is no work"
     bare.begin(*(f"task {number}" for number in range(1, 9)), started=0)
     told = context(bare.told("claude", "session_start_startup"))
-    assert "Ready: T-1 task 1" in told and "cockpit tasks start T-1" in told
+    assert "Ready: T-1 task 1" in told and "cockpit tasks move T-1 in_progress" in told
     with Store.open(bare.place.database) as store:
         queued = [one.task_id for one in store.read_now(lambda c: next_batch(c, 5))]
         ready = store.read_now(lambda c: task_rows.select_ready(c, 5))
@@ -137,11 +137,11 @@ def test_the_task_that_an_agent_takes_up_is_the_one_of_its_session(bare: Project
     assert sessions == [(SESSIONS["claude"], "T-2")]
     assert "Resuming T-2" in context(bare.told("claude", "session_start_resume"))
     # Another is taken up from the command line; what was told before stays with the one before.
-    command = {"command": "cd /x && cockpit tasks start T-3"}
+    command = {"command": "cd /x && cockpit tasks move T-3 in_progress"}
     bare.told("claude", "post_tool_use_commit", tool_input=command)
     bare.told("claude", "post_tool_use_edit")
     assert bare.wip("T-2")["files_modified"] == ["src/auth.py"]
-    assert "src/types.py" in bare.cockpit("wip", "show", "T-3", "--json").stdout
+    assert "src/types.py" in bare.cockpit("wip", "T-3", "--json").stdout
 
 
 def test_the_agent_is_told_the_handoffs_of_the_tasks_before_its_own(bare: Project) -> None:

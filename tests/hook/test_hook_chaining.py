@@ -80,7 +80,7 @@ def is_begun(world: Chains) -> bool:
 
 
 def chain_ids(world: Chains) -> list[str]:
-    return [one["chain_id"] for one in world.project.json("chain", "list", "--json")]
+    return [one["chain_id"] for one in world.project.json("chain", "--json")]
 
 
 def ended(world: Chains, chain_id: str = "ch-1") -> str:
@@ -118,7 +118,7 @@ def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path) -> None:
     (over,) = world.rows("agent.session_ended")
     assert (row["chain_id"], row["agent"], row["reason"]) == ("ch-1", agent, over["reason"])
     assert row["agent_session"] == over["agent_session"]
-    shown = world.project.run("chain", "show").stdout
+    shown = world.project.run("chain", "last").stdout
     assert f"follows    {agent}'s session {over['agent_session']} ({over['reason']})" in shown
     words = (state_of(world.root) / "chains" / LOG).read_text(encoding="utf-8")
     assert f"Started because a session of {agent} ended." in words

@@ -81,11 +81,17 @@ TAKEN = [
     ({"arguments": {"task_id": "T-2", "status": "in_progress"}}, ("T-2", None)),
     ({"arguments": {"task_id": "T-2", "status": "done"}}, (None, "T-2")),
     ({"arguments": {"task_id": "T-2", "status": "review"}}, (None, None)),
-    ({"arguments": {"command": "cockpit tasks start T-2"}, "exit_code": 0}, ("T-2", None)),
-    ({"arguments": {"command": "cockpit tasks start T-2"}, "exit_code": 1}, (None, None)),
-    ({"arguments": {"command": "cd x && (.venv/bin/cockpit tasks done T-2)"}}, (None, "T-2")),
+    (
+        {"arguments": {"command": "cockpit tasks move T-2 in_progress"}, "exit_code": 0},
+        ("T-2", None),
+    ),
+    (
+        {"arguments": {"command": "cockpit tasks move T-2 in_progress"}, "exit_code": 1},
+        (None, None),
+    ),
+    ({"arguments": {"command": "cd x && (.venv/bin/cockpit tasks move T-2 done)"}}, (None, "T-2")),
     ({"arguments": {"command": "echo cockpit tasks"}}, (None, None)),
-    ({"arguments": {"command": "cockpit tasks start"}}, (None, None)),
+    ({"arguments": {"command": "cockpit tasks move"}}, (None, None)),
     ({"reason": "startup"}, (None, None)),
 ]
 

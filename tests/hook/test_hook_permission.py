@@ -7,15 +7,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from hook_world import SESSIONS, Project
 
+from cockpit.cli import COMMANDS
+from cockpit.cli import root as program
+from cockpit.commands.records.debug import debug
 from cockpit.config.load_settings import ConfigInvalid, load_settings
 from cockpit.core.find_checkout import Checkout
 from cockpit.hook.event_payload import Event
 from cockpit.hook.permission_policy import decide_permission
 from cockpit.hook.read_policy import read_policy
-from cockpit.loop.permissions.judge_tool import find_denial
+from cockpit.loop.permissions.judge_tool import _OF_EVERYBODY, _an_agent_may, find_denial
 
 
 def asked(root: Path, tool: str, **arguments: Any) -> Event:
@@ -48,11 +52,17 @@ cockpit
 cockpit proposals approve p-1
 cockpit run 'review pr 3' --approve all
 cockpit hook uninstall claude --yes
+cockpit trust
+cockpit debug events retry e-1
 cd x; .venv/bin/cockpit tokens issue --namespace me --scope orientation.approve"""
 NOT_DENIED = """ls
 git commit -m 'sudo is no more'
-cockpit tasks start T-2
-cockpit proposals list
+cockpit tasks move T-2 in_progress
+cockpit proposals
+cockpit proposals p-1
+cockpit skills git
+cockpit chain diff T-2
+cockpit debug events --state dead
 cockpit --version
 cockpit wip set T-1 phase=testing
 dd if=/dev/zero of=file bs=1M count=1
@@ -63,6 +73,16 @@ def test_the_deny_rules_hold_wherever_the_command_stands_and_hold_nothing_else()
     assert [each for each in DENIED.splitlines() if not find_denial(each).words] == []
     others = [*NOT_DENIED.splitlines(), "x" * 20_000 + " sudo"]
     assert [each for each in others if find_denial(each).words] == []
+
+
+def test_a_verb_of_a_collection_is_no_name_of_a_row() -> None:
+    """What is no verb passes as a name: so every verb that decides something is in the rules."""
+    for group, names in (((), COMMANDS), (("debug",), debug.commands)):
+        for noun in names:
+            inner = (debug if group else program).get_command(click.Context(program), noun)
+            for verb in inner.commands if isinstance(inner, click.Group) else ():
+                may = _an_agent_may((*group, noun, verb))
+                assert not may or noun in _OF_EVERYBODY or verb == "diff", (noun, verb)
 
 
 READS: dict[str, tuple[str, dict[str, str]]] = {

@@ -26,7 +26,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_skills_of_a_task_are_named(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     line = name_relevant_skills(place, "Fix the crash and squash the commits", "")
     assert line == (
-        "Skills for this task: git; perhaps debugging (get_skill, or `cockpit skills show git`)."
+        "Skills for this task: git; perhaps debugging (get_skill, or `cockpit skills git`)."
     )
     assert name_relevant_skills(place, "hi there", "") == ""
     monkeypatch.setenv("COCKPIT_SKILLS_MOST", "0")

@@ -41,7 +41,7 @@ def loads(modules: set[str], *names: str) -> list[str]:
 
 
 def test_a_list_loads_neither_screen_nor_provider_nor_server(tmp_path: Path) -> None:
-    modules = loaded_by("proposals", "list", cwd=tmp_path)
+    modules = loaded_by("proposals", cwd=tmp_path)
     assert "cockpit.store.db.database" in modules
     assert loads(modules, *SCREEN, *SDKS, *SERVERS, "numpy") == []
 

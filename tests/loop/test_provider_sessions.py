@@ -70,7 +70,7 @@ class Provided:
 
     def actions(self) -> list[str]:
         """The actions of the journal's rows."""
-        exported = self.project.run("journal", "export").stdout.splitlines()
+        exported = self.project.run("debug", "journal", "export").stdout.splitlines()
         return [json.loads(line)["action"] for line in exported]
 
     def sent(self, place: int) -> str:
@@ -95,8 +95,8 @@ def provided(request: Any, project: Path, tmp_path: Path) -> Iterator[Provided]:
 def test_a_whole_session(provided):
     document = provided.fix(*STORY)
     assert provided.done(document)
-    provided.project.run("journal", "verify")
-    provided.project.run("packet", "verify")
+    provided.project.run("debug", "journal", "verify")
+    provided.project.run("debug", "packet", "verify")
     assert [action["type"] for action in document["actions"]] == ["edit_file", "run"]
     assert {action["phase"] for action in document["actions"]} == {"confirmed"}
     assert document["usage"]["input_tokens"] >= 3 * 1200
@@ -146,7 +146,7 @@ def test_a_limit_of_cost_without_a_known_price_is_refused(provided):
     refused = provided.project.run(*chain, expect=2).stderr
     # `cockpit work` has no --max-tokens: the advice names what it has.
     assert message in refused and "--max-chains" in refused and "--max-tokens" not in refused
-    assert provided.project.json("chain", "list", "--json") == []
+    assert provided.project.json("chain", "--json") == []
     assert provided.server.unexpected == []
 
 
@@ -194,7 +194,7 @@ def test_a_provider_in_trouble_is_waited_for_told_and_answered(provided):
     actions = provided.actions()
     assert actions.count("model.retried") == 3
     assert document["usage"]["input_tokens"] + document["usage"]["output_tokens"] < 20_000
-    story = provided.project.run("sessions", "show").stdout
+    story = provided.project.run("sessions", "last").stdout
     assert story.count("The provider reported impossible numbers of tokens (") == 1
     assert actions.count("model.malformed_call") == 3
     sent = [provided.sent(place) for place in range(len(provided.server.requests))]
@@ -221,18 +221,18 @@ def test_a_provider_that_counts_more_gets_smaller_prompts(project, tmp_path):
             ask = Say("", calls=(Use("request_context", scope),), input_tokens=first)
             again = Say("", calls=(Use("request_context", asks),), input_tokens=first)
             document = provided.fix(ask, again, STOP, expect=1)
-            provided.project.run("packet", "verify")
+            provided.project.run("debug", "packet", "verify")
             found: list[dict[str, Any]] = document["waves"]
             return found
 
         fair = waves(1_000)
         fair_prompt = len(provided.sent(-2))
-        assert "The provider counted" not in provided.project.run("sessions", "show").stdout
+        assert "The provider counted" not in provided.project.run("sessions", "last").stdout
         counted = fair[0]["packet"]["rendered_tokens"]
         more = waves(counted * 3 // 2)
-        assert "The provider counted" not in provided.project.run("sessions", "show").stdout
+        assert "The provider counted" not in provided.project.run("sessions", "last").stdout
         assert len(provided.sent(-2)) < fair_prompt * 4 // 5
         assert more[1]["packet"]["rendered_tokens"] <= 9_000
         waves(90_000)
-        story = provided.project.run("sessions", "show").stdout
+        story = provided.project.run("sessions", "last").stdout
         assert story.count("The provider counted 90,000 tokens for the prompt of wave 1") == 1

@@ -23,7 +23,7 @@ def test_what_was_approved_after_the_client_left_is_carried_out_by_whoever_conti
         asked = wire.greet().call("propose_action", **NOTES, wait_s=0)
     project.decide(asked["proposal_id"])
     assert not project.run("run", "--continue", "last", expect=2)
-    (listed,) = json.loads(project.run("sessions", "list", "--json"))
+    (listed,) = json.loads(project.run("sessions", "--json"))
     project.run("run", "--continue", listed["session_id"])
     assert (project.root / "notes.md").exists()
 

@@ -200,6 +200,6 @@ def test_two_clients_at_once_lose_nothing_and_a_kill_neither(project: Project) -
             assert [answer["result"]["isError"] for answer in answers] == [False] * 20
             wire.process.send_signal(signal.SIGKILL)
             wire.process.wait()
-    kept = json.loads(project.run("tasks", "show", "T-1", "--fields", "full", "--json"))["wip"]
+    kept = json.loads(project.run("tasks", "T-1", "--fields", "full", "--json"))["wip"]
     assert len({json.dumps(one) for one in kept["decisions"]}) == 40
     assert len(kept["files_modified"]) == 40

@@ -79,7 +79,7 @@ def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:
     done = project.run("work", "--task", "T-1", "--model", model, "--approve", "all", expect=3)
     assert "The spec is unclear." in done.stdout
     assert "cockpit/T-1" in done.stdout
-    listed = json.loads(project.run("worktrees", "list", "--json").stdout)
+    listed = json.loads(project.run("worktrees", "--json").stdout)
     assert [(tree["name"], tree["status"]) for tree in listed] == [
         ("work", "active"),
         ("T-1", "kept"),
@@ -94,8 +94,8 @@ def test_the_session_of_a_role_goes_on_in_its_tree_alone(project: Project) -> No
     words = ("work", "--task", "T-1", "--model", model, "--approve", "ask")
     project.extra = {"COCKPIT_DEADLINE_S": "1"}
     late = project.run(*words, expect=3)
-    assert "Resume the task with `cockpit tasks unblock T-1`" in late.stdout
-    [session] = project.json("sessions", "list", "--json")
+    assert "Resume the task with `cockpit tasks move T-1 unblocked`" in late.stdout
+    [session] = project.json("sessions", "--json")
     given = ("--continue", session["session_id"], "--model", model, "--approve", "all")
     refused = project.run("run", *given, expect=2)
     assert "is the implementer of T-1" in refused.stderr
@@ -109,9 +109,9 @@ def test_no_task_is_begun_with_a_role_that_cannot_be_read(project: Project) -> N
     for words in (("--task", "T-1"), ("--all", "--headless")):
         refused = project.run("work", *words, "--approve", "all", expect=2)
         assert "may not loosen `max_waves`" in refused.stderr
-    [task] = project.json("tasks", "list", "--json")
+    [task] = project.json("tasks", "--json")
     assert task["status"] == "todo"
-    assert project.json("chain", "list", "--json") == []
+    assert project.json("chain", "--json") == []
 
 
 def test_ctrl_c_stops_between_steps_and_the_command_goes_on(project: Project) -> None:
@@ -141,4 +141,4 @@ def test_what_cannot_be_is_said(project: Project, tmp_path: Path) -> None:
     outside = Project(tmp_path / "plain", tmp_path / "config")
     outside.root.mkdir()
     assert "not a git repository" in outside.run("work", "--task", "T-1", expect=2).stderr
-    assert "No worktrees yet" in outside.run("worktrees", "list").stderr
+    assert "No worktrees yet" in outside.run("worktrees").stderr

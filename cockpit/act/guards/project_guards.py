@@ -177,5 +177,5 @@ def _refuse_failed(guard: DeclaredGuard, error: str) -> Refusal:
         guard.guard_id,
         f"The guard {guard.guard_id} could not be asked, so this call is not carried out:"
         f" {clean_text(error, MOST_MESSAGE)} Only the user can change that:"
-        f" `cockpit guards show {guard.guard_id}`.",
+        f" `cockpit guards {guard.guard_id}`.",
     )

@@ -111,7 +111,7 @@ class McpToolAdapter:
             return failed(
                 "conflict",
                 f"{request.server}.{request.tool} was not called: {reason} than when the user approved it."
-                " `cockpit tools show` shows it, `cockpit tools approve` approves it.",
+                " `cockpit tools` shows it, `cockpit tools approve` approves it.",
             )
         try:
             result = await connection.call(request.tool, request.arguments)

@@ -87,7 +87,7 @@ add_reads(
         listed=lambda at, connection, ids: [_show_row(at, connection, each) for each in ids],
         shown=_show_row,
         list_says="Newest first.",
-        show_says="The document of `cockpit chain show --json`: its limits, its progress, its cost so far,"
+        show_says="The document of `cockpit chain last --json`: its limits, its progress, its cost so far,"
         " and its workers.",
         schema=_CHAIN,
     ),

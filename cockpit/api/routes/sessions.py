@@ -108,7 +108,7 @@ _SESSION = row_schema(
     Session,
     state={"type": "string", "description": "The word that every screen shows."},
     is_running_here={"type": "boolean", "description": "This server's process runs it."},
-    report={"type": "object", "description": "The document of `cockpit sessions show --json`."},
+    report={"type": "object", "description": "The document of `cockpit sessions last --json`."},
 )
 add_reads(
     topic,

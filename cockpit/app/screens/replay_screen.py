@@ -294,9 +294,9 @@ async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAU
         if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
             raise NotFound(
                 f"The journal's rows of session {session_id} were pruned; they are in the archives in"
-                " the archive folder of the project's state (`cockpit state show`)."
+                " the archive folder of the project's state (`cockpit debug state .`)."
             )
-        raise NotFound(f"No session {session_id}. `cockpit sessions list` lists all sessions.")
+        raise NotFound(f"No session {session_id}. `cockpit sessions` lists all sessions.")
     theme = choose_theme(theme)
     app = ReplayApp(rows, session_id, store, theme=theme, warning=store.anchor.warning)
     return await run_at_terminal(app)

@@ -101,7 +101,7 @@ def _agent(agent: AgentEntry) -> Iterator[DetailRow]:
         )
     else:
         yield _row("Agent", (f"{agent.title} is not installed", WARN))
-        yield _row("", ("`cockpit agents list` says how to install it.", DIM))
+        yield _row("", ("`cockpit agents` says how to install it.", DIM))
 
 
 def _agents(agents: Sequence[str] | None) -> Iterator[DetailRow]:

@@ -169,7 +169,7 @@ def _blocked(task: TaskReport) -> str:
     if task.details:
         parts.append(_fenced(task.details))
         if len(task.details) > MAX_DETAILS:
-            parts.append(f"All details: `cockpit handoff show {task.task_id} --details`")
+            parts.append(f"All details: `cockpit handoff {task.task_id} --details`")
     if task.branch:
         path = f" in {_code(task.path)}" if task.path else ""
         parts.append(f"Its work is kept on {_code(task.branch)}{path}.")
@@ -190,7 +190,9 @@ def _next_steps(report: ChainReport) -> list[str]:
         steps.append(f"- Merge the completed tasks: `git merge {chain.branch}`")
     for task in report.with_status(BLOCKED):
         step = plain(task.next_step or task.summary, 200)
-        steps.append(f"- {task.task_id}: {step} Then `cockpit tasks unblock {task.task_id}`.")
+        steps.append(
+            f"- {task.task_id}: {step} Then `cockpit tasks move {task.task_id} unblocked`."
+        )
     steps += [
         f"- {task.task_id}: {plain(task.next_step or 'resume it', 200)}"
         for task in report.with_status(IN_PROGRESS)

@@ -60,19 +60,19 @@ def read_with_tool(name: str, empty: Any = None, **arguments: Any) -> Any:
     return read_store(read, empty=empty)
 
 
-def write_with_tool(name: str, token: str, **arguments: Any) -> Any:
-    """Call a tool that writes, as the holder of ``token`` or as the user."""
-    return write_with_tool_each(name, token, [arguments])[0]
+def write_with_tool(name: str, **arguments: Any) -> Any:
+    """Call a tool that writes, as the holder of ``COCKPIT_TOKEN`` or as the user."""
+    return write_with_tool_each(name, [arguments])[0]
 
 
-def write_with_tool_each(name: str, token: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
+def write_with_tool_each(name: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Call a tool that writes once for each of ``calls``, in one transaction; return the answers."""
     from cockpit.backlog.tools.tool_table import find_work_tool
 
     tool = find_work_tool(name)
 
     def step(tx: Tx) -> list[Any]:
-        caller = find_caller(tx, token)
+        caller = find_caller(tx)
         return [
             tool.run(tx, caller, tool.parameters(**arguments), cap_tokens=UNCAPPED)
             for arguments in calls
@@ -90,12 +90,12 @@ def write_store(step: Any) -> Any:
         return store.write_now(step)
 
 
-def authorize_writer(tx: Tx, token: str, purpose: str) -> str:
+def authorize_writer(tx: Tx, purpose: str) -> str:
     """Return the name of the caller. Raises ``TokenRefused``, and ``NotAllowed`` without ``work.write``."""
     from cockpit.access.principals import journal_actor
     from cockpit.access.token_scopes import WORK_WRITE
 
-    caller = find_caller(tx, token)
+    caller = find_caller(tx)
     caller.require(WORK_WRITE, purpose)
     return journal_actor(caller)
 
@@ -105,9 +105,6 @@ def read_text_argument(text: str | None) -> str | None:
     return sys.stdin.read() if text == "-" else text
 
 
-def say_more(answer: Any) -> None:
-    """Print on stderr how many records follow, and the option that lists them."""
-    from cockpit.commands.terminal import say
-
-    if "more" in answer:
-        say(f"{answer['more']} more: --offset {answer['next_offset']}")
+def name_more(answer: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how many records follow, and the option that lists them; nothing for the last page."""
+    return (f"{answer['more']} more: --offset {answer['next_offset']}",) if "more" in answer else ()

@@ -5,13 +5,13 @@ Specified in ``docs/reference/backlog.md`` and ``docs/reference/commands.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 from msgspec import Struct
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.backlog.call_work_tools import (
     DESCRIPTION,
     FIELDS,
@@ -21,13 +21,14 @@ from cockpit.commands.backlog.call_work_tools import (
     STANDING,
     STATUS,
     authorize_writer,
+    name_more,
     read_text_argument,
     read_with_tool,
-    say_more,
     write_store,
 )
+from cockpit.commands.collection import Collection, Columns, Listed
 from cockpit.commands.open_project import WrongUse
-from cockpit.commands.terminal import format_table, show, show_json, show_list
+from cockpit.commands.terminal import format_table, show, show_json
 
 Option = Callable[[Any], Any]
 
@@ -85,34 +86,12 @@ _STORY = _Kind(
 )
 
 
-@click.group(
-    short_help="Manage epics and their priorities.",
-    epilog=examples('cockpit epics add "Single sign-on" --priority P1', "cockpit epics list"),
-)
-def epics() -> None:
-    """Manage epics: the large goals that stories add up to.
-
-    Write an EPIC as E-1, e1 or 1. P0 is the most urgent priority.
-    """
-
-
-@click.group(
-    short_help="Manage stories.",
-    epilog=examples('cockpit stories add "Refresh tokens" --epic E-1', "cockpit stories list"),
-)
-def stories() -> None:
-    """Manage stories: groups of tasks with one result.
-
-    Write a STORY as S-12, s12 or 12.
-    """
-
-
-def _define_commands(group: click.Group, kind: _Kind) -> None:
-    """Give ``group`` the commands ``add``, ``list``, ``show`` and ``edit`` for ``kind``."""
+def _define_commands(kind: _Kind, short_help: str, help_text: str) -> Collection[Any]:
+    """Return the group of ``kind``, with the commands ``add`` and ``edit``."""
+    group = _define_collection(kind, short_help, help_text)
     _define_add(group, kind)
-    _define_list(group, kind)
-    _define_show(group, kind)
     _define_edit(group, kind)
+    return group
 
 
 def _define_add(group: click.Group, kind: _Kind) -> None:
@@ -123,83 +102,67 @@ def _define_add(group: click.Group, kind: _Kind) -> None:
     @click.argument("title", nargs=-1, required=True)
     @kind.option
     @DESCRIPTION
-    @TOKEN
     @AS_JSON
-    def add(
-        title: tuple[str, ...], description: str | None, token: str, as_json: bool, **own: Any
-    ) -> None:
+    def add(title: tuple[str, ...], description: str | None, as_json: bool, **own: Any) -> None:
         own = {name: value for name, value in own.items() if value is not None}
 
         def step(tx: Any) -> dict[str, Any]:
             from cockpit.backlog import service
 
             create: Any = service.create_epic if kind is _EPIC else service.create_story
-            by = authorize_writer(tx, token, f"write {kind.plural}")
+            by = authorize_writer(tx, f"write {kind.plural}")
             text = read_text_argument(description) or ""
             return _render(kind, create(tx, " ".join(title), description=text, by=by, **own))
 
         _show_change(write_store(step), as_json)
 
 
-def _define_list(group: click.Group, kind: _Kind) -> None:
-    order = "most urgent first" if kind.show_priority else "oldest first"
+def _define_collection(kind: _Kind, short_help: str, help_text: str) -> Collection[Any]:
+    name = kind.word.upper()
 
-    @group.command(
-        "list",
-        help=f"List {kind.plural}, {order}.",
-        epilog=examples(
-            f"cockpit {kind.plural} list --status todo",
-            f"cockpit {kind.plural} list {kind.own_option} --json",
-        ),
-    )
-    @STATUS
-    @kind.filter
-    @FIELDS
-    @LIMIT
-    @OFFSET
-    @AS_JSON
-    def list_rows(as_json: bool, **arguments: Any) -> None:
-        with_priority = kind.show_priority and not as_json
-        arguments["fields"] = arguments["fields"] or ("standard" if with_priority else "minimal")
-        answer = read_with_tool(kind.list_tool, {kind.plural: []}, **arguments)
-        rows = answer[kind.plural]
-        priority = ["priority"] if kind.show_priority and rows and "priority" in rows[0] else []
-        show_list(
-            as_json,
-            rows,
-            (kind.word.upper(), "STATUS", *(name.upper() for name in priority), "TITLE"),
-            [
-                (row["id"], _status(row), *(row[name] for name in priority), row["title"])
-                for row in rows
-            ],
-            f"No {kind.plural} match. `cockpit {kind.plural} add TITLE` adds one.",
-        )
-        say_more(answer)
+    def read(fields: str | None, **terms: Any) -> Listed[Any]:
+        terms["fields"] = fields or ("standard" if kind.show_priority else "minimal")
+        answer = read_with_tool(kind.list_tool, {kind.plural: []}, **terms)
+        return Listed(answer[kind.plural], name_more(answer))
 
+    def columns(rows: Sequence[Any]) -> Columns[Any]:
+        priority = ["priority"] if kind.show_priority and "priority" in rows[0] else []
+        cells = {each.upper(): (lambda row: str(row["priority"])) for each in priority}
+        title = {"TITLE": lambda row: str(row["title"])}
+        return {name: lambda row: str(row["id"]), "STATUS": _status, **cells, **title}
 
-def _define_show(group: click.Group, kind: _Kind) -> None:
-    @group.command(
-        "show",
-        help=f"Show {kind.article} {kind.word} and its {kind.children}.",
-        epilog=examples(f"cockpit {kind.plural} show {kind.key}"),
-    )
-    @click.argument(kind.word)
-    @FIELDS
-    @AS_JSON
-    def show_row(fields: str | None, as_json: bool, **arguments: str) -> None:
-        identity = {f"{kind.word}_id": arguments[kind.word]}
-        if as_json:
-            show_json(read_with_tool(f"get_{kind.word}", fields=fields or "standard", **identity))
-            return
-        row = read_with_tool(f"get_{kind.word}", **identity)
+    def describe(row: Mapping[str, Any], fields: str | None) -> str:
         belongs = row["priority"] if kind.show_priority else row["epic"]
         heading = " · ".join(part for part in (_status(row), belongs) if part)
-        show(f"{row['id']}  {row['title']}\n{heading}")
+        lines = [f"{row['id']}  {row['title']}", heading]
         if row["description"]:
-            show(f"\n{row['description']}")
+            lines += ["", row["description"]]
         if row[kind.children]:
             cells = [(child["id"], _status(child), child["title"]) for child in row[kind.children]]
-            show("\n" + format_table((kind.child.upper(), "STATUS", "TITLE"), cells))
+            lines += ["", format_table((kind.child.upper(), "STATUS", "TITLE"), cells)]
+        return "\n".join(lines)
+
+    return Collection(
+        kind.plural,
+        short_help=short_help,
+        help=help_text,
+        examples=(
+            f"cockpit {kind.plural} --status todo",
+            f"cockpit {kind.plural} {kind.key}",
+            f'cockpit {kind.plural} add "Single sign-on" {kind.own_option}',
+        ),
+        row=name,
+        columns=columns,
+        read=read,
+        find=lambda named, fields: read_with_tool(
+            f"get_{kind.word}", fields=fields or "standard", **{f"{kind.word}_id": named}
+        ),
+        describe=describe,
+        body=dict,
+        none=lambda **_: f"No {kind.plural} match. `cockpit {kind.plural} add TITLE` adds one.",
+        filters=[STATUS, kind.filter, FIELDS, LIMIT, OFFSET],
+        details=[FIELDS],
+    )
 
 
 def _define_edit(group: click.Group, kind: _Kind) -> None:
@@ -221,9 +184,8 @@ def _define_edit(group: click.Group, kind: _Kind) -> None:
     @kind.option
     @DESCRIPTION
     @STANDING
-    @TOKEN
     @AS_JSON
-    def edit(token: str, as_json: bool, **fields: Any) -> None:
+    def edit(as_json: bool, **fields: Any) -> None:
         identity = fields.pop(kind.word)
         fields["description"] = read_text_argument(fields["description"])
         changes = {name: value for name, value in fields.items() if value is not None}
@@ -236,14 +198,28 @@ def _define_edit(group: click.Group, kind: _Kind) -> None:
             from cockpit.backlog import service
 
             update: Any = service.update_epic if kind is _EPIC else service.update_story
-            by = authorize_writer(tx, token, f"change {kind.plural}")
+            by = authorize_writer(tx, f"change {kind.plural}")
             return _render(kind, update(tx, identity, changes, by=by))
 
         _show_change(write_store(step), as_json)
 
 
-_define_commands(epics, _EPIC)
-_define_commands(stories, _STORY)
+epics = _define_commands(
+    _EPIC,
+    "Manage epics and their priorities.",
+    """Manage epics: the large goals that stories add up to; the most urgent is listed first.
+
+    Write an EPIC as E-1, e1 or 1. P0 is the most urgent priority. One is shown with its stories.
+    """,
+)
+stories = _define_commands(
+    _STORY,
+    "Manage stories.",
+    """Manage stories: groups of tasks with one result; the oldest is listed first.
+
+    Write a STORY as S-12, s12 or 12. One is shown with its tasks.
+    """,
+)
 
 
 def _render(kind: _Kind, row: Any) -> dict[str, Any]:
@@ -252,7 +228,7 @@ def _render(kind: _Kind, row: Any) -> dict[str, Any]:
     return render_epic(row) if kind is _EPIC else render_story(row)
 
 
-def _status(row: dict[str, Any]) -> str:
+def _status(row: Mapping[str, Any]) -> str:
     return str(row["status"]).replace("_", " ")
 
 

@@ -3,89 +3,79 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
-from cockpit.commands.caller_rights import find_caller
-from cockpit.commands.open_project import WrongUse, find_project, open_store, read_store
-from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.backlog.call_work_tools import authorize_writer, write_store
+from cockpit.commands.collection import Collection, limit_option
+from cockpit.commands.open_project import WrongUse, read_store
+from cockpit.commands.terminal import show, show_json
 from cockpit.store.backlog import handoffs, tasks
+from cockpit.store.backlog.handoffs import Handoff
 
 if TYPE_CHECKING:
-    from cockpit.store.backlog.handoffs import Handoff
     from cockpit.store.db.transaction import Tx
 
 
-@click.group(
+def _read(limit: int) -> Sequence[Handoff]:
+    return read_store(lambda connection: handoffs.select_recent(connection, limit), empty=[])
+
+
+def _find(name: str, details: bool) -> Handoff:
+    return read_store(lambda connection: handoffs.load(connection, name))
+
+
+def _describe(stored: Handoff, details: bool) -> str:
+    lines = [f"{stored.task_id} · {stored.status} · {stored.created_at}", stored.summary]
+    lines += [f"  {path}" for path in stored.files_changed]
+    if stored.archived_at:
+        lines.append(f"Archived when its epic was complete, {stored.archived_at}.")
+    elif stored.compacted_at:
+        lines.append(
+            f"The details were deleted when its story was complete, {stored.compacted_at}."
+        )
+    elif details:
+        lines += ["", stored.full_details or "No details."]
+    elif stored.full_details:
+        size = len(stored.full_details)
+        lines.append(f"{size:,} characters of details: cockpit handoff {stored.task_id} --details")
+    return "\n".join(lines)
+
+
+def _describe_details(row: Handoff) -> str:
+    return "compacted" if row.compacted_at else "whole" if row.full_details else "none"
+
+
+handoff = Collection(
+    "handoff",
     short_help="Manage handoffs of tasks.",
-    epilog=examples("cockpit handoff list", "cockpit handoff show T-42 --details"),
-)
-def handoff() -> None:
-    """Show, list and set handoffs: the status, summary and details of a finished task.
+    help="""Show, list and set handoffs: the status, summary and details of a finished task; newest first.
 
     When a story is complete, its details are deleted; when its epic is complete, the rest moves to the
     journal. Handoffs with FAIL or BLOCKED stay complete.
-    """
-
-
-@handoff.command("show", epilog=examples("cockpit handoff show T-42 --details"))
-@click.argument("task")
-@click.option("--details", is_flag=True, help="Print the full details.")
-@AS_JSON
-def show_handoff(task: str, details: bool, as_json: bool) -> None:
-    """Show the handoff of a task."""
-    stored: Handoff = read_store(lambda connection: handoffs.load(connection, task))
-    if as_json:
-        show_json(stored.body(details=details))
-        return
-    show(f"{stored.task_id} · {stored.status} · {stored.created_at}")
-    show(stored.summary)
-    for path in stored.files_changed:
-        show(f"  {path}")
-    if stored.archived_at:
-        say(f"Archived when its epic was complete, {stored.archived_at}.")
-    elif stored.compacted_at:
-        say(f"The details were deleted when its story was complete, {stored.compacted_at}.")
-    elif details:
-        show(f"\n{stored.full_details}" if stored.full_details else "\nNo details.")
-    elif stored.full_details:
-        size = len(stored.full_details)
-        say(f"{size:,} characters of details: cockpit handoff show {stored.task_id} --details")
-
-
-@handoff.command("list", epilog=examples("cockpit handoff list --limit 5"))
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=20,
-    show_default=True,
-    help="List at most this many handoffs.",
+    """,
+    examples=("cockpit handoff --limit 5", "cockpit handoff T-42 --details"),
+    row="TASK",
+    columns={
+        "TASK": lambda row: row.task_id,
+        "STATUS": lambda row: row.status,
+        "FILES": lambda row: str(len(row.files_changed)),
+        "DETAILS": _describe_details,
+        "SUMMARY": lambda row: row.summary.splitlines()[0],
+    },
+    read=_read,
+    find=_find,
+    describe=_describe,
+    none="No handoffs yet. `cockpit handoff set` writes one when a task ends.",
+    body=lambda row: row.body(),
+    document=lambda row, details: row.body(details=details),
+    filters=[limit_option(20)],
+    details=[click.option("--details", is_flag=True, help="Print the full details of one.")],
 )
-@AS_JSON
-def list_handoffs(limit: int, as_json: bool) -> None:
-    """List handoffs, newest first."""
-    stored: list[Handoff] = read_store(
-        lambda connection: handoffs.select_recent(connection, limit), empty=[]
-    )
-    show_list(
-        as_json,
-        [row.body() for row in stored],
-        ("TASK", "STATUS", "FILES", "DETAILS", "SUMMARY"),
-        [
-            (
-                row.task_id,
-                row.status,
-                str(len(row.files_changed)),
-                "compacted" if row.compacted_at else "whole" if row.full_details else "none",
-                row.summary.splitlines()[0],
-            )
-            for row in stored
-        ],
-        "No handoffs yet. `cockpit handoff set` writes one when a task ends.",
-    )
 
 
 @handoff.command(
@@ -110,7 +100,6 @@ def list_handoffs(limit: int, as_json: bool) -> None:
     metavar="FILE|-",
     help="Read the full details from this file, or from standard input.",
 )
-@TOKEN
 @AS_JSON
 def set_handoff(
     task: str,
@@ -118,35 +107,28 @@ def set_handoff(
     summary: str,
     files: tuple[str, ...],
     source: str | None,
-    token: str,
     as_json: bool,
 ) -> None:
     """Set the handoff of a task.
 
     The status is PASS, FAIL or BLOCKED. SUMMARY is two or three sentences.
     """
-    details = None if source is None else _read(source)
+    details = None if source is None else _read_source(source)
     paths = [path.strip() for named in files for path in named.split(",") if path.strip()]
 
     def step(tx: Tx) -> Handoff:
-        from cockpit.access.principals import journal_actor
-        from cockpit.access.token_scopes import WORK_WRITE
-
-        caller = find_caller(tx, token)
-        caller.require(WORK_WRITE, "hand a task over")
-        by = journal_actor(caller)
+        by = authorize_writer(tx, "hand a task over")
         return handoffs.set_handoff(tx, task, status.upper(), summary, paths, details, by=by)
 
     read_store(lambda connection: tasks.load(connection, task))
-    with open_store(find_project()) as store:
-        handed = store.write_now(step)
+    handed: Handoff = write_store(step)
     if as_json:
         show_json(handed.brief())
     else:
         show(f"{handed.task_id} · {handed.status}")
 
 
-def _read(source: str) -> str:
+def _read_source(source: str) -> str:
     if source == "-":
         return sys.stdin.read()
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, MODEL, TOKEN, examples, require_user_for_policy
+from cockpit.cli_options import AS_JSON, MODEL, examples, require_user_for_policy
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.open_project import (
     WrongUse,
@@ -57,7 +57,6 @@ _MOST_BYTES = 1_000_000
     "--again", is_flag=True, help="Propose the plan even if the backlog contains it already."
 )
 @MODEL
-@TOKEN
 @AS_JSON
 @click.pass_context
 def plan(
@@ -69,7 +68,6 @@ def plan(
     approve: str | None,
     again: bool,
     model: str | None,
-    token: str,
     as_json: bool,
 ) -> None:
     """Turn free text or a written plan into a proposal of epics, stories and tasks.
@@ -96,7 +94,7 @@ def plan(
         if model is not None or (not in_editor and _is_free_text(source, text)):
             if check or again or in_editor:
                 raise WrongUse("--check, --edit and --again are for written plans. Leave them out.")
-            ctx.exit(_plan_with_model(text, approve, model, token, as_json))
+            ctx.exit(_plan_with_model(text, approve, model, as_json))
     keeping: AbstractContextManager[None] = nullcontext()
     if in_editor:
         from cockpit.app.external_editor import save_text_on_error
@@ -107,7 +105,7 @@ def plan(
         if check:
             _check(text, as_json)
             return
-        proposal, result = _propose(text, waiting, token, approve, again)
+        proposal, result = _propose(text, waiting, approve, again)
     _show(proposal, result, as_json)
 
 
@@ -127,16 +125,14 @@ def _is_free_text(source: str, text: str) -> bool:
     return False
 
 
-def _plan_with_model(
-    text: str, approve: str | None, model: str | None, token: str, as_json: bool
-) -> int:
+def _plan_with_model(text: str, approve: str | None, model: str | None, as_json: bool) -> int:
     from cockpit.backlog.planning.propose_plan import plan_result
     from cockpit.commands.backlog.plan_with_model import plan_with_model
 
-    if token:
+    if os.environ.get("COCKPIT_TOKEN"):
         raise WrongUse(
-            "--token is for written plans, as a model plans for the user alone. Leave it out, or"
-            " name a plan's file."
+            "A model plans for the user alone, not for the holder of a token. Run it without"
+            " COCKPIT_TOKEN, or name a plan's file."
         )
     flags: dict[str, object] = {"[approval] policy": approve, "[model] name": model}
     planned = plan_with_model(text, flags, as_json=as_json)
@@ -174,7 +170,7 @@ def _show(
 
 
 def _propose(
-    text: str, waiting: Proposal | None, token: str, approve: str | None, again: bool
+    text: str, waiting: Proposal | None, approve: str | None, again: bool
 ) -> tuple[Proposal, PlanResult | None]:
     place = find_project()
     settings = load_project_settings(place, {"[approval] policy": approve}).runtime
@@ -186,7 +182,7 @@ def _propose(
         from cockpit.backlog.planning.propose_plan import plan_result, propose
         from cockpit.loop.decisions.edit_action import revise_proposal
 
-        who = find_caller(tx, token)
+        who = find_caller(tx)
         if waiting is None:
             proposal = propose(tx, text, who, settings=settings, again=again)
         else:
@@ -256,7 +252,7 @@ def _find_pending(source: str) -> Proposal | None:
         return None
     proposal = read_store(lambda connection: proposals.load(connection, source))
     if proposal.kind != "action" or proposal.body.get("type") != PLAN_ACTION:
-        raise WrongUse(f"{source} is not a plan. See `cockpit proposals show {source}`.")
+        raise WrongUse(f"{source} is not a plan. See `cockpit proposals {source}`.")
     if proposal.status != "pending":
         raise AlreadyDecided(f"{source} was {proposal.status} already and cannot be edited.")
     return proposal

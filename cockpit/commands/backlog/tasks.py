@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,14 +17,13 @@ from cockpit.commands.backlog.call_work_tools import (
     PRIORITY,
     STATUS,
     UNCAPPED,
+    name_more,
     read_with_tool,
-    say_more,
 )
-from cockpit.commands.chains.branch_commands import build_commands
+from cockpit.commands.collection import Collection, Columns, Listed
 from cockpit.commands.open_project import read_store
 from cockpit.commands.terminal import format_table, say, show, show_json, show_list
 from cockpit.core.text import pluralize
-from cockpit.store.backlog.backlog_ids import TASK, read_id
 
 if TYPE_CHECKING:
     from cockpit.store.backlog.tasks import Task
@@ -33,53 +33,9 @@ _NONE = "No tasks yet. `cockpit tasks add TITLE` adds one."
 _SHOWN = 10
 
 
-@click.group(
-    short_help="Manage tasks.",
-    epilog=examples(
-        'cockpit tasks add "Refresh tokens before they expire"',
-        "cockpit tasks list --status blocked",
-        "cockpit tasks next",
-    ),
-)
-def tasks() -> None:
-    """Manage the tasks of this project's backlog.
-
-    Write a TASK as T-42, t42 or 42.
-    """
-
-
-def _read_task_id(named: str | None) -> str:
-    return read_id(TASK, named or "")
-
-
-_BRANCH_COMMANDS = build_commands(
-    "tasks", click.argument("task", metavar="TASK"), "task", _read_task_id, "T-42"
-)
-
-for _command in (*tasks_change.COMMANDS, *tasks_import_export.COMMANDS, *_BRANCH_COMMANDS):
-    tasks.add_command(_command)
-
-
-@tasks.command(
-    "list",
-    epilog=examples("cockpit tasks list --story S-12", "cockpit tasks list --fields full --json"),
-)
-@STATUS
-@PRIORITY
-@click.option("--story", "story_id", metavar="ID", help="List only tasks of this story.")
-@click.option("--epic", "epic_id", metavar="ID", help="List only tasks of this epic.")
-@FIELDS
-@LIMIT
-@OFFSET
-@AS_JSON
-def list_tasks(
-    as_json: bool, fields: str | None, limit: int, offset: int, **terms: str | None
-) -> None:
-    """List tasks, oldest first.
-
-    Archived tasks are listed only with --status archived.
-    """
-
+def _read(
+    fields: str | None, limit: int, offset: int, **terms: str | None
+) -> Listed[dict[str, Any]]:
     def read(connection: sqlite3.Connection) -> dict[str, Any]:
         from cockpit.backlog.tools.query_tools import page_of_tasks
 
@@ -87,36 +43,57 @@ def list_tasks(
         return page_of_tasks(connection, resolved, limit, offset, fields or "minimal", UNCAPPED)
 
     answer: dict[str, Any] = read_store(read, empty={"tasks": []})
-    rows = answer["tasks"]
-    more = [name for name in ("type", "story", "priority") if rows and name in rows[0]]
-    show_list(
-        as_json,
-        rows,
-        ("TASK", "STATUS", *(name.upper() for name in more), "TITLE"),
-        [
-            (
-                row["id"],
-                _status_text(row["status"]),
-                *(str(row[name] or "–") for name in more),
-                row["title"],
-            )
-            for row in rows
-        ],
-        "No tasks match." if any(terms.values()) else _NONE,
-    )
-    say_more(answer)
+    return Listed(answer["tasks"], name_more(answer))
 
 
-@tasks.command("show", epilog=examples("cockpit tasks show T-42"))
-@click.argument("task")
-@FIELDS
-@AS_JSON
-def show_task(task: str, fields: str | None, as_json: bool) -> None:
-    """Show a task with its history."""
-    if as_json:
-        show_json(read_with_tool("get_task", task_id=task, fields=fields or "standard"))
-        return
-    show(read_store(lambda connection: _task_text(connection, task)))
+def _columns(rows: Sequence[dict[str, Any]]) -> Columns[dict[str, Any]]:
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "TASK": lambda row: row["id"],
+        "STATUS": lambda row: _status_text(row["status"]),
+        "TYPE": lambda row: row["type"] or "–",
+        "STORY": lambda row: row["story"] or "–",
+        "PRIORITY": lambda row: row["priority"] or "–",
+        "TITLE": lambda row: row["title"],
+    }
+    filled = {"TASK", *(name.upper() for name in rows[0])}
+    return {heading: cell for heading, cell in columns.items() if heading in filled}
+
+
+tasks = Collection(
+    "tasks",
+    short_help="Manage tasks.",
+    help="""Manage the tasks of this project's backlog; the oldest is listed first.
+
+    Write a TASK as T-42, t42 or 42. One is shown with its history. Archived tasks are listed only with
+    --status archived. `cockpit chain diff`, `take` and `drop` show, merge and remove a task's branch.
+    """,
+    examples=(
+        "cockpit tasks --story S-12 --status blocked",
+        "cockpit tasks T-42",
+        'cockpit tasks add "Refresh tokens before they expire"',
+        "cockpit tasks move T-42 done",
+    ),
+    row="TASK",
+    columns=_columns,
+    read=_read,
+    find=lambda name, fields: read_with_tool("get_task", task_id=name, fields=fields or "standard"),
+    describe=lambda row, fields: read_store(lambda connection: _task_text(connection, row["id"])),
+    body=dict,
+    none=lambda fields, limit, offset, **terms: "No tasks match." if any(terms.values()) else _NONE,
+    filters=[
+        STATUS,
+        PRIORITY,
+        click.option("--story", "story_id", metavar="ID", help="List only tasks of this story."),
+        click.option("--epic", "epic_id", metavar="ID", help="List only tasks of this epic."),
+        FIELDS,
+        LIMIT,
+        OFFSET,
+    ],
+    details=[FIELDS],
+)
+
+for _command in (*tasks_change.COMMANDS, *tasks_import_export.COMMANDS):
+    tasks.add_command(_command)
 
 
 @tasks.command("next", epilog=examples("cockpit tasks next --limit 5"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.backlog.validation import TASK_TYPES
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.backlog.call_work_tools import (
     DESCRIPTION,
     authorize_writer,
@@ -80,8 +80,6 @@ _FILES = click.option(
     metavar="PATH",
     help="Name a file that the task changes. Repeat for more.",
 )
-_NOTES = click.option("--notes", metavar="TEXT", help="Add this note to the activity of the task.")
-_MANY = click.argument("tasks", nargs=-1, required=True, metavar="TASK…")
 _ONE = click.argument("task")
 
 
@@ -106,11 +104,8 @@ _ONE = click.argument("task")
     metavar="TASK",
     help="Let the task wait for this one. Repeat for more.",
 )
-@TOKEN
 @AS_JSON
-def add(
-    title: tuple[str, ...], waits_for: tuple[str, ...], token: str, as_json: bool, **fields: Any
-) -> None:
+def add(title: tuple[str, ...], waits_for: tuple[str, ...], as_json: bool, **fields: Any) -> None:
     """Add a task."""
     fields["description"] = read_text_argument(fields["description"])
     changes = {name: value for name, value in fields.items() if value not in (None, ())}
@@ -119,7 +114,7 @@ def add(
         from cockpit.backlog import service
         from cockpit.backlog.response_modes import render_task
 
-        by = authorize_writer(tx, token, "write tasks")
+        by = authorize_writer(tx, "write tasks")
         task_record = service.create_task(tx, " ".join(title), by=by, **changes)
         for other in waits_for:
             service.add_dependency(tx, task_record.task_id, other, by=by)
@@ -149,15 +144,22 @@ def add(
     metavar="PERCENT",
     help="Set the progress, in percent.",
 )
-@TOKEN
+@click.option(
+    "--rework/--no-rework", default=None, help="Mark it as needing rework, or clear that."
+)
 @AS_JSON
-def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
+def edit(task: str, rework: bool | None, as_json: bool, **fields: Any) -> None:
     """Change a task.
 
     Without options it opens the task in your editor ($VISUAL or $EDITOR).
     """
     fields["description"] = read_text_argument(fields["description"])
     changes = {name: value for name, value in fields.items() if value not in (None, ())}
+    if rework is not None:
+        marked = write_with_tool("set_needs_rework", task_id=task, value=rework)
+        say(f"{marked['id']} {'needs rework' if rework else 'needs no rework'}")
+        if not changes:
+            return
     texts = {} if changes else _edit_in_editor(task)
     if not changes and not texts:
         say("Nothing changed.")
@@ -167,7 +169,7 @@ def edit(task: str, token: str, as_json: bool, **fields: Any) -> None:
         from cockpit.backlog import service, task_form
         from cockpit.backlog.response_modes import render_task
 
-        by = authorize_writer(tx, token, "change tasks")
+        by = authorize_writer(tx, "change tasks")
         changed = (
             service.update_task(tx, task, changes, by=by)
             if changes
@@ -204,111 +206,53 @@ def _edit_in_editor(named: str) -> dict[str, str]:
     return {name: text for name, text in after.items() if text != was[name]}
 
 
-@click.command(epilog=examples("cockpit tasks start T-42"))
-@_MANY
-@_NOTES
-@TOKEN
-@AS_JSON
-def start(tasks: tuple[str, ...], notes: str | None, token: str, as_json: bool) -> None:
-    """Set tasks to in progress."""
-    _set_status(tasks, "in_progress", notes, token, as_json)
+_MOVES = {
+    "todo": ("reopen_task", "notes"),
+    "in_progress": ("update_task_status", "notes"),
+    "review": ("update_task_status", "notes"),
+    "done": ("update_task_status", "notes"),
+    "blocked": ("set_blocker", "reason"),
+    "unblocked": ("resolve_blocker", ""),
+    "archived": ("archive_task", "reason"),
+}
+"""By state: the tool that moves a task there, and the name of its words."""
 
 
-@click.command(epilog=examples("cockpit tasks review T-42 --notes 'Please check the tests.'"))
-@_MANY
-@_NOTES
-@TOKEN
-@AS_JSON
-def review(tasks: tuple[str, ...], notes: str | None, token: str, as_json: bool) -> None:
-    """Set tasks to review."""
-    _set_status(tasks, "review", notes, token, as_json)
-
-
-@click.command(epilog=examples("cockpit tasks done T-42 T-43"))
-@_MANY
-@_NOTES
-@TOKEN
-@AS_JSON
-def done(tasks: tuple[str, ...], notes: str | None, token: str, as_json: bool) -> None:
-    """Set tasks to done.
-
-    The last task of a story completes the story, and the last story completes its epic.
-    """
-    _set_status(tasks, "done", notes, token, as_json)
-
-
-def _set_status(
-    tasks: tuple[str, ...], status: str, notes: str | None, token: str, as_json: bool
-) -> None:
-    answer = write_with_tool_each(
-        "update_task_status",
-        token,
-        [{"task_id": task, "status": status, "notes": notes} for task in tasks],
+@click.command(
+    epilog=examples(
+        "cockpit tasks move T-42 in_progress",
+        "cockpit tasks move T-42 T-43 done",
+        "cockpit tasks move T-42 blocked --why 'waiting for the API key'",
     )
+)
+@click.argument("tasks", nargs=-1, required=True, metavar="TASK…")
+@click.argument("state", type=click.Choice(tuple(_MOVES)), metavar="STATE")
+@click.option("--why", metavar="TEXT", help="Record these words: a note, or the reason.")
+@AS_JSON
+def move(tasks: tuple[str, ...], state: str, why: str | None, as_json: bool) -> None:
+    """Move tasks to another state.
+
+    STATE is in_progress, review, done, blocked, unblocked, archived, or todo to reopen a finished task with
+    its story and epic. The last task of a story completes the story, and the last story its epic. Tasks that
+    depend on an archived one no longer wait for it.
+    """
+    tool, words = _MOVES[state]
+    if state == "blocked" and not why:
+        raise WrongUse("Pass --why TEXT: whoever looks at a blocked task wants to know.")
+    given: dict[str, Any] = {words: why} if words else {}
+    if tool == "update_task_status":
+        given["status"] = state
+    answer = write_with_tool_each(tool, [{"task_id": task, **given} for task in tasks])
     if as_json:
         show_json(answer)
         return
     for row in answer:
         show(f"{row['id']} is {row['status'].replace('_', ' ')}")
-        boundaries = row["boundaries"]
-        if boundaries["story_completed"]:
+        boundaries = row.get("boundaries", {})
+        if boundaries.get("story_completed"):
             show(f"{boundaries['story_id']} is done with it")
-        if boundaries["epic_completed"]:
+        if boundaries.get("epic_completed"):
             show(f"{boundaries['epic_id']} is done with it")
-
-
-@click.command(epilog=examples("cockpit tasks block T-42 waiting for the API key"))
-@_ONE
-@click.argument("reason", nargs=-1, required=True)
-@TOKEN
-@AS_JSON
-def block(task: str, reason: tuple[str, ...], token: str, as_json: bool) -> None:
-    """Block a task with a reason."""
-    _print_status(
-        write_with_tool("set_blocker", token, task_id=task, reason=" ".join(reason)), as_json
-    )
-
-
-@click.command(epilog=examples("cockpit tasks unblock T-42"))
-@_ONE
-@TOKEN
-@AS_JSON
-def unblock(task: str, token: str, as_json: bool) -> None:
-    """Unblock a task."""
-    _print_status(write_with_tool("resolve_blocker", token, task_id=task), as_json)
-
-
-@click.command(epilog=examples("cockpit tasks reopen T-42"))
-@_ONE
-@_NOTES
-@TOKEN
-@AS_JSON
-def reopen(task: str, notes: str | None, token: str, as_json: bool) -> None:
-    """Reopen a finished or archived task.
-
-    Its story and epic are reopened with it.
-    """
-    _print_status(write_with_tool("reopen_task", token, task_id=task, notes=notes), as_json)
-
-
-@click.command(epilog=examples("cockpit tasks archive T-42 --reason 'No longer needed'"))
-@_ONE
-@click.option("--reason", metavar="TEXT", help="Record this reason.")
-@TOKEN
-@AS_JSON
-def archive(task: str, reason: str | None, token: str, as_json: bool) -> None:
-    """Archive a task.
-
-    Tasks that depend on it no longer wait for it.
-    """
-    _print_status(write_with_tool("archive_task", token, task_id=task, reason=reason), as_json)
-
-
-def _print_status(answer: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        show_json(answer)
-    else:
-        show(f"{answer['id']} is {answer['status'].replace('_', ' ')}")
 
 
 @click.command(
@@ -327,9 +271,8 @@ def _print_status(answer: dict[str, Any], as_json: bool) -> None:
     help="Add this kind of dependency. With relates_to no task waits.",
 )
 @click.option("--remove", is_flag=True, help="Remove the dependency on ON.")
-@TOKEN
 @AS_JSON
-def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json: bool) -> None:
+def dep(task: str, on: str | None, kind: str, remove: bool, as_json: bool) -> None:
     """Add, remove or list dependencies of a task.
 
     TASK depends on ON. Without ON it lists the dependencies of TASK and the tasks that depend on it. A
@@ -340,10 +283,10 @@ def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json:
     if on is None:
         answer = read_with_tool("get_task_dependencies", task_id=task)
     elif remove:
-        answer = write_with_tool("remove_dependency", token, task_id=task, depends_on_task_id=on)
+        answer = write_with_tool("remove_dependency", task_id=task, depends_on_task_id=on)
     else:
         answer = write_with_tool(
-            "add_dependency", token, task_id=task, depends_on_task_id=on, dependency_type=kind
+            "add_dependency", task_id=task, depends_on_task_id=on, dependency_type=kind
         )
     if as_json:
         show_json(answer)
@@ -378,11 +321,10 @@ def dep(task: str, on: str | None, kind: str, remove: bool, token: str, as_json:
     show_default=True,
     help="Record it as this kind of activity.",
 )
-@TOKEN
-def note(task: str, text: tuple[str, ...], kind: str, token: str) -> None:
+def note(task: str, text: tuple[str, ...], kind: str) -> None:
     """Add a note to a task."""
     task_record = write_with_tool(
-        "add_task_activity", token, task_id=task, activity_type=kind, description=" ".join(text)
+        "add_task_activity", task_id=task, activity_type=kind, description=" ".join(text)
     )
     say(f"noted on {task_record['id']}")
 
@@ -398,15 +340,13 @@ def note(task: str, text: tuple[str, ...], kind: str, token: str) -> None:
     type=click.IntRange(1, 1000),
     help="Record it as this attempt. Default: the next one.",
 )
-@TOKEN
-def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None, token: str) -> None:
+def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None) -> None:
     """Record a failed attempt at a task.
 
     It failed its spec review, its quality review or its implementation.
     """
     task_record = write_with_tool(
         "record_task_failure",
-        token,
         task_id=task,
         failure_type=kind,
         reason=" ".join(reason),
@@ -415,29 +355,12 @@ def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None, tok
     say(f"attempt {task_record['attempt']} at {task_record['id']} failed: {kind}")
 
 
-@click.command(epilog=examples("cockpit tasks rework T-42", "cockpit tasks rework T-42 --off"))
-@_ONE
-@click.option("--off", is_flag=True, help="Clear the mark.")
-@TOKEN
-def rework(task: str, off: bool, token: str) -> None:
-    """Mark a task as needing rework."""
-    task_record = write_with_tool("set_needs_rework", token, task_id=task, value=not off)
-    say(f"{task_record['id']} {'needs no rework' if off else 'needs rework'}")
-
-
 COMMANDS: tuple[click.Command, ...] = (
     add,
     edit,
-    start,
-    review,
-    done,
-    block,
-    unblock,
-    reopen,
-    archive,
+    move,
     dep,
     note,
     fail,
-    rework,
 )
 """The commands that change tasks, in the order of the help."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.backlog.call_work_tools import authorize_writer, write_store
 from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import json_text, say, show, show_json, show_json_line
@@ -50,7 +50,6 @@ _GITHUB = "github"
     show_default=True,
     help="Import at most this many issues.",
 )
-@TOKEN
 @AS_JSON
 def import_tasks(
     source: str,
@@ -58,7 +57,6 @@ def import_tasks(
     repo: str | None,
     story_id: str | None,
     limit: int,
-    token: str,
     as_json: bool,
 ) -> None:
     """Import tasks from a file or from GitHub.
@@ -80,7 +78,7 @@ def import_tasks(
         )
 
         def step(tx: Tx) -> ImportCounts:
-            by = authorize_writer(tx, token, "import issues")
+            by = authorize_writer(tx, "import issues")
             return import_issues(tx, records, story_id=story_id, by=by)
     else:
         from cockpit.backlog.import_export import import_backlog, read_lines
@@ -88,7 +86,7 @@ def import_tasks(
         lines = read_lines(_lines(source))
 
         def step(tx: Tx) -> ImportCounts:
-            return import_backlog(tx, lines, by=authorize_writer(tx, token, "import tasks"))
+            return import_backlog(tx, lines, by=authorize_writer(tx, "import tasks"))
 
     result: ImportCounts = write_store(step)
     counts = {"created": result.created, "changed": result.changed, "unchanged": result.unchanged}

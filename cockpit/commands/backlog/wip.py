@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
-from cockpit.commands.caller_rights import find_caller
-from cockpit.commands.open_project import WrongUse, find_project, open_store, read_store
-from cockpit.commands.terminal import say, show, show_json
-from cockpit.core.errors import NotFound
+from cockpit.cli_options import examples
+from cockpit.commands.backlog.call_work_tools import authorize_writer, write_store
+from cockpit.commands.collection import Collection
+from cockpit.commands.open_project import WrongUse, read_store
+from cockpit.commands.terminal import say, show_json
 from cockpit.store.backlog import tasks, wip
+from cockpit.store.backlog.tasks import Task
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from cockpit.store.backlog.tasks import Task
     from cockpit.store.db.transaction import Tx
 
 _SHOWN = 10
@@ -29,49 +28,54 @@ _OBJECTS = ("test_results",)
 _RESULTS = ("runner", "ran", "outcome", "counted", "passed", "failed", "skipped", "failing_test")
 
 
-@click.group(
-    "wip",
-    short_help="Show and change work in progress of tasks.",
-    epilog=examples("cockpit wip show", "cockpit wip set T-42 phase=testing"),
-)
-def work_in_progress() -> None:
-    """Show and change the work in progress of tasks.
-
-    Agents, hooks and you record it: phase, decisions, errors, changed files, test results, next step.
-    """
+def _find(name: str) -> Task:
+    return read_store(lambda connection: tasks.load(connection, name))
 
 
-@work_in_progress.command(
-    "show", epilog=examples("cockpit wip show", "cockpit wip show T-42 --json")
-)
-@click.argument("task", default="")
-@AS_JSON
-def show_wip(task: str, as_json: bool) -> None:
-    """Show the work in progress of a task.
+def _read() -> Sequence[Task]:
+    return read_store(lambda connection: tasks.select(connection, status="in_progress"), empty=[])
 
-    Without TASK it shows the task in progress, if there is only one.
-    """
-    chosen = read_store(lambda connection: _choose_task(connection, task))
-    if as_json:
-        show_json(
-            {
-                "task_id": chosen.task_id,
-                "status": chosen.status,
-                "updated_at": chosen.wip_updated_at,
-                "wip": chosen.wip,
-            }
-        )
-        return
-    if not chosen.wip and chosen.status not in ("done", "archived"):
-        say(f"No work in progress recorded for {chosen.task_id}: {chosen.title}")
-        return
+
+def _record(task: Task) -> dict[str, Any]:
+    return {
+        "task_id": task.task_id,
+        "status": task.status,
+        "updated_at": task.wip_updated_at,
+        "wip": task.wip,
+    }
+
+
+def _describe(task: Task) -> str:
+    if not task.wip and task.status not in ("done", "archived"):
+        say(f"No work in progress recorded for {task.task_id}: {task.title}")
+        return ""
     from cockpit.learn.resume_text import resume_line
 
-    show(f"{chosen.task_id} · {chosen.status.replace('_', ' ')} · {chosen.title}")
-    show(resume_line(chosen))
-    if chosen.wip:
-        show("")
-        show("\n".join(_lines(chosen.wip)))
+    heading = f"{task.task_id} · {task.status.replace('_', ' ')} · {task.title}"
+    return "\n".join([heading, resume_line(task), *(["", *_lines(task.wip)] if task.wip else [])])
+
+
+work_in_progress = Collection(
+    "wip",
+    short_help="Show and change work in progress of tasks.",
+    help="""Show and change the work in progress of tasks; without TASK it lists the tasks in progress.
+
+    Agents, hooks and you record it: phase, decisions, errors, changed files, test results, next step.
+    """,
+    examples=("cockpit wip", "cockpit wip T-42", "cockpit wip set T-42 phase=testing"),
+    row="TASK",
+    columns={
+        "TASK": lambda task: task.task_id,
+        "PHASE": lambda task: str((task.wip or {}).get("phase") or "–"),
+        "NEXT STEP": lambda task: str((task.wip or {}).get("next_step") or "–"),
+        "TITLE": lambda task: task.title,
+    },
+    read=_read,
+    find=_find,
+    describe=_describe,
+    body=_record,
+    none="No task is in progress. Start one with `cockpit tasks move T-42 in_progress`.",
+)
 
 
 @work_in_progress.command(
@@ -84,14 +88,13 @@ def show_wip(task: str, as_json: bool) -> None:
 @click.argument("task")
 @click.argument("changes", nargs=-1, metavar="KEY=VALUE…")
 @click.option("--json", "source", metavar="FILE|-", help="Merge the JSON object in this file.")
-@TOKEN
-def set_wip(task: str, changes: tuple[str, ...], source: str | None, token: str) -> None:
+def set_wip(task: str, changes: tuple[str, ...], source: str | None) -> None:
     """Merge changes into the work in progress.
 
     It prints the merged result as JSON. VALUE is JSON if it parses as JSON, else text. decision=, error=
     and file= add to a list.
     """
-    patch = _read(source) if source is not None else {}
+    patch = _read_source(source) if source is not None else {}
     for change in changes:
         _add_change(patch, change)
     if not patch:
@@ -100,32 +103,14 @@ def set_wip(task: str, changes: tuple[str, ...], source: str | None, token: str)
         )
 
     def step(tx: Tx) -> dict[str, Any]:
-        from cockpit.access.principals import journal_actor
-        from cockpit.access.token_scopes import WORK_WRITE
+        by = authorize_writer(tx, "change work in progress")
+        return wip.update(tx, task, patch, by=by)
 
-        caller = find_caller(tx, token)
-        caller.require(WORK_WRITE, "change work in progress")
-        return wip.update(tx, task, patch, by=journal_actor(caller))
-
-    read_store(lambda connection: tasks.load(connection, task))
-    with open_store(find_project()) as store:
-        show_json(store.write_now(step))
+    _find(task)
+    show_json(write_store(step))
 
 
-def _choose_task(connection: sqlite3.Connection, named: str) -> Task:
-    if named:
-        return tasks.load(connection, named)
-    running = tasks.select(connection, status="in_progress", limit=2)
-    if len(running) == 1:
-        return running[0]
-    if running:
-        raise WrongUse(
-            "Several tasks are in progress. Name one, for example: cockpit wip show T-42."
-        )
-    raise NotFound("No task is in progress. Start one with `cockpit tasks start T-42`.")
-
-
-def _read(source: str) -> dict[str, Any]:
+def _read_source(source: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""``diff``, ``take`` and ``drop`` of ``cockpit chain`` and ``cockpit tasks``: branches of chains and tasks.
+"""``diff``, ``take`` and ``drop`` of ``cockpit chain``: branches of chains and tasks.
 
 Specified in ``docs/reference/chains.md``, the branch of a chain.
 """
@@ -29,46 +29,47 @@ ReadName = Callable[[str | None], str]
 """Returns the id of the chain or task that the user named."""
 
 
-def build_commands(
-    group: str, argument: Callable[..., Any], parameter: str, read_name: ReadName, named: str
-) -> tuple[click.Command, ...]:
-    """Return the three commands for a ``group``; ``named`` is an example of what they get."""
+_BRANCH = click.argument("branch", metavar="[CHAIN|TASK]", required=False)
 
-    @click.command("diff", epilog=examples(f"cockpit {group} diff {named} --stat"))
-    @argument
+
+def build_commands(read_name: ReadName) -> tuple[click.Command, ...]:
+    """Return the three commands of the group ``chain``."""
+
+    @click.command("diff", epilog=examples("cockpit chain diff", "cockpit chain diff T-42 --stat"))
+    @_BRANCH
     @click.option("--stat", is_flag=True, help="Print the names of the files only.")
     @AS_JSON
-    def diff(stat: bool, as_json: bool, **given: str | None) -> None:
+    def diff(branch: str | None, stat: bool, as_json: bool) -> None:
         """Show what a branch changes, and its commits.
 
         It compares with the branch that it would be merged into, and says which files conflict.
         """
-        shown = _read(read_name(given[parameter]))
+        shown = _read(read_name(branch))
         if as_json:
             show_json(_document(shown))
             return
         for line in _describe(shown, stat=stat):
             show(line)
 
-    @click.command("take", epilog=examples(f"cockpit {group} take {named}"))
-    @argument
+    @click.command("take", epilog=examples("cockpit chain take", "cockpit chain take T-42"))
+    @_BRANCH
     @AS_JSON
-    def take(as_json: bool, **given: str | None) -> None:
+    def take(branch: str | None, as_json: bool) -> None:
         """Propose to merge a branch.
 
         Nothing is merged before you approve the proposal, on the screen or with `cockpit proposals approve`.
         """
-        _propose(read_name(given[parameter]), drop=False, as_json=as_json)
+        _propose(read_name(branch), drop=False, as_json=as_json)
 
-    @click.command("drop", epilog=examples(f"cockpit {group} drop {named}"))
-    @argument
+    @click.command("drop", epilog=examples("cockpit chain drop ch-3", "cockpit chain drop T-42"))
+    @_BRANCH
     @AS_JSON
-    def drop(as_json: bool, **given: str | None) -> None:
+    def drop(branch: str | None, as_json: bool) -> None:
         """Propose to remove a branch and its worktree.
 
         Its work is kept as a reference below refs/cockpit/dropped.
         """
-        _propose(read_name(given[parameter]), drop=True, as_json=as_json)
+        _propose(read_name(branch), drop=True, as_json=as_json)
 
     return diff, take, drop
 
@@ -135,7 +136,7 @@ def _propose(name: str, *, drop: bool, as_json: bool) -> None:
         )
         return
     show(f"{proposal.proposal_id}: {proposal.title}")
-    show(f"Look at it with `cockpit proposals show {proposal.proposal_id}`.")
+    show(f"Look at it with `cockpit proposals {proposal.proposal_id}`.")
     show(f"Approve it on the screen, or with `cockpit proposals approve {proposal.proposal_id}`.")
 
 

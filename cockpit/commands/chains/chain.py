@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,82 +15,91 @@ from cockpit.cli_options import AS_JSON, NO_SANDBOX, Dollars, Duration, examples
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains import branch_commands
 from cockpit.commands.chains.chain_text import chain_text
+from cockpit.commands.collection import Collection, limit_option
 from cockpit.commands.open_project import (
     find_project,
     load_project_settings,
     open_store,
     read_store,
 )
-from cockpit.commands.terminal import show, show_json, show_list
+from cockpit.commands.terminal import show, show_json
 from cockpit.core.errors import NotFound
+from cockpit.store.backlog.backlog_ids import TASK, read_id
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
-    from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 _CHAIN = click.argument("chain_id", metavar="[CHAIN]", required=False)
+_TEXT = "text"
 _NO_CHAIN = "No chains yet. `cockpit work` starts one."
 
 
-@click.group(
-    short_help="Manage chains of workers.",
-    epilog=examples("cockpit chain list", "cockpit chain watch", "cockpit chain resume ch-3"),
-)
-def chain() -> None:
-    """Manage chains: runs of `cockpit work` over one or more worker processes.
-
-    CHAIN is an id such as ch-3, or 3. Without it a command uses the newest chain.
-    """
-
-
-@chain.command("list", epilog=examples("cockpit chain list --limit 5 --json"))
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 1000),
-    default=50,
-    show_default=True,
-    help="List at most this many chains.",
-)
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON list, each chain with its sessions[]."
-)
-def list_chains(limit: int, as_json: bool) -> None:
-    """List chains, newest first."""
-    documents: list[dict[str, Any]] = read_store(
+def _read(limit: int) -> Sequence[dict[str, Any]]:
+    return read_store(
         lambda connection: [
             chain_document(connection, row) for row in chains.select(connection, limit)
         ],
         empty=[],
     )
-    show_list(
-        as_json,
-        documents,
-        ("CHAIN", "STATUS", "SCOPE", "TASKS", "READY", "WORKERS", "TOKENS", "BRANCH"),
-        [_cells(document) for document in documents],
-        _NO_CHAIN,
-    )
 
 
-@chain.command("show", epilog=examples("cockpit chain show", "cockpit chain show ch-3 --json"))
-@_CHAIN
-@AS_JSON
-def show_chain(chain_id: str | None, as_json: bool) -> None:
-    """Show the progress and workers of a chain.
+def _find(name: str) -> dict[str, Any]:
+    from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 
-    It prints the tasks, the cost so far, and how much of its token limit each worker has used.
-    """
-    lost = _find_lost(read_store(lambda connection: _choose_chain(connection, chain_id)))
-    if as_json:
-        document = read_store(
-            lambda connection: chain_document(connection, _choose_chain(connection, chain_id))
-        )
-        show_json({**document, "no_longer_on_branch": [each.task_id for each in lost]})
-        return
-    show(read_store(lambda connection: chain_text(connection, _choose_chain(connection, chain_id))))
-    for each in lost:
-        show(f"  ! {each.describe()}.")
+    chosen = read_store(lambda connection: _choose_chain(connection, name))
+    place = find_project()
+    with open_store(place) as store:
+        lost = asyncio.run(find_lost_tasks(store, place, chosen))
+        text = store.read_now(lambda connection: chain_text(connection, chosen))
+        document = store.read_now(lambda connection: chain_document(connection, chosen))
+    lines = [text, *(f"  ! {each.describe()}." for each in lost)]
+    return {
+        **document,
+        "no_longer_on_branch": [each.task_id for each in lost],
+        _TEXT: "\n".join(lines),
+    }
+
+
+def _describe_scope(document: dict[str, Any]) -> str:
+    scope = document["scope"]
+    return f"{scope['kind']} {scope['id']}" if scope["id"] else "the backlog"
+
+
+chain = Collection(
+    "chain",
+    short_help="Manage chains of workers.",
+    help="""Manage chains: runs of `cockpit work` over one or more worker processes; newest first.
+
+    CHAIN is an id such as ch-3, or 3, or last, which a command uses without it. One is shown with its tasks,
+    the cost so far, and how much of its token limit each worker has used.
+    """,
+    examples=(
+        "cockpit chain",
+        "cockpit chain ch-3 --json",
+        "cockpit chain watch",
+        "cockpit chain resume ch-3",
+    ),
+    row="CHAIN",
+    columns={
+        "CHAIN": lambda row: row["chain_id"],
+        "STATUS": lambda row: row["status"],
+        "SCOPE": _describe_scope,
+        "TASKS": lambda row: f"{row['progress']['done']}/{row['progress']['total']}",
+        "READY": lambda row: str(row["progress"]["ready"]),
+        "WORKERS": lambda row: str(len(row["sessions"])),
+        "TOKENS": lambda row: f"{row['tokens']:,}",
+        "BRANCH": lambda row: row["branch"],
+    },
+    read=_read,
+    find=_find,
+    describe=lambda document: document[_TEXT],
+    none=_NO_CHAIN,
+    body=dict,
+    document=lambda document: {name: each for name, each in document.items() if name != _TEXT},
+    filters=[limit_option(50, 1000)],
+)
 
 
 @chain.command("watch", epilog=examples("cockpit chain watch", "cockpit chain watch ch-3"))
@@ -202,44 +212,25 @@ def report_chain(chain_id: str | None, only_path: bool) -> None:
     show(str(path) if only_path else path.read_text(encoding="utf-8"))
 
 
-def _find_lost(chosen: Chain) -> tuple[LostTask, ...]:
-    from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
-
-    place = find_project()
-    with open_store(place) as store:
-        return asyncio.run(find_lost_tasks(store, place, chosen))
-
-
 def _choose_chain(connection: sqlite3.Connection, named: str | None) -> Chain:
-    """Return the chain by its id, or the newest for None. Raises :class:`NotFound`."""
-    if named is not None:
-        return chains.load(connection, chains.read_id(named))
+    """Return the chain by its id, or the newest for None and for last. Raises :class:`NotFound`."""
+    if named not in (None, "last"):
+        return chains.load(connection, chains.read_id(str(named)))
     newest = chains.select(connection, 1)
     if not newest:
         raise NotFound(_NO_CHAIN)
     return newest[0]
 
 
-def _read_chain_id(named: str | None) -> str:
+def _read_branch(named: str | None) -> str:
+    """Return the name of the branch of a task, such as T-4, or of a chain."""
+    if named is not None and named[:1] in "tT":
+        return read_id(TASK, named)
     return read_store(lambda connection: _choose_chain(connection, named)).chain_id
 
 
-for _command in branch_commands.build_commands("chain", _CHAIN, "chain_id", _read_chain_id, "ch-3"):
+for _command in branch_commands.build_commands(_read_branch):
     chain.add_command(_command)
-
-
-def _cells(document: dict[str, Any]) -> tuple[str, ...]:
-    progress, scope = document["progress"], document["scope"]
-    return (
-        document["chain_id"],
-        document["status"],
-        f"{scope['kind']} {scope['id']}" if scope["id"] else "the backlog",
-        f"{progress['done']}/{progress['total']}",
-        str(progress["ready"]),
-        str(len(document["sessions"])),
-        f"{document['tokens']:,}",
-        document["branch"],
-    )
 
 
 def _request_stop(tx: Tx, chain_id: str, now: bool) -> Chain:
@@ -248,7 +239,7 @@ def _request_stop(tx: Tx, chain_id: str, now: bool) -> Chain:
     from cockpit.chains.supervisor import request_stop
 
     again = chains.load(tx.connection, chain_id).status == "draining"
-    by = journal_actor(find_caller(tx, ""))
+    by = journal_actor(find_caller(tx))
     return request_stop(tx, chain_id, now=now or again, by=by)
 
 

@@ -256,7 +256,7 @@ def _print_end(store: Store, ended: Chain, as_json: bool) -> None:
         show(f"Merge them with: cockpit chain take {ended.chain_id}, or git merge {ended.branch}")
     if progress.blocked:
         count = pluralize(progress.blocked, "task")
-        show(f"{count} blocked. List with: cockpit tasks list --status blocked")
+        show(f"{count} blocked. List with: cockpit tasks --status blocked")
     waiting = (
         progress.total - progress.done - progress.blocked - progress.under_way - progress.ready
     )

@@ -138,7 +138,7 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
             raise WrongUse(refuse_uncounted(runner.name, limits.max_tokens))
     if runner is not None and find_program(runner.command[0]) is None:
         what_to_do = (
-            "`cockpit agents list` says how to install it."
+            "`cockpit agents` says how to install it."
             if over_acp
             else f"Install it, or correct [runner.{runner.name}] command in your configuration."
         )

@@ -26,7 +26,7 @@ from cockpit.store.sessions.sessions import Session
 BLOCKED = "T-5"
 """The task of the demo that the fixer cannot fix."""
 SHOWN_DIGEST = 16
-"""Characters of a digest that are shown; `cockpit packet show` prints it in full."""
+"""Characters of a digest that are shown; `cockpit packet` prints it in full."""
 
 
 async def report(store: Store, place: ProjectPaths, sample: Sample) -> tuple[str, list[str]]:

@@ -230,7 +230,7 @@ def show_scope(estimated: EstimatedScope, workers: int, *, as_json: bool) -> Non
     )
     say(_sentence(total_basis_text(total, len(estimated.tasks))))
     if estimated.blocked:
-        say(f"Not counted: {estimated.blocked:,} blocked. `cockpit tasks list --status blocked`")
+        say(f"Not counted: {estimated.blocked:,} blocked. `cockpit tasks --status blocked`")
     if estimated.left_out:
         say(f"Not counted: {estimated.left_out:,} tasks beyond the first {len(estimated.tasks):,}.")
 

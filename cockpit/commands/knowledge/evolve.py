@@ -138,7 +138,7 @@ async def _tell_progress(engine: Engine, session_id: str, after: int) -> None:
                 case SessionCompleted():
                     return
                 case ProposalCreated(proposal_id=identity):
-                    say(f"The tool waits for you. Look at it: `cockpit proposals show {identity}`.")
+                    say(f"The tool waits for you. Look at it: `cockpit proposals {identity}`.")
 
 
 async def _stop(engine: Engine, session_id: str) -> None:

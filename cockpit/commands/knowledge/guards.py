@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.act.guards.guard_registry import GUARDS, RegisteredGuard
+from cockpit.cli_options import examples
 from cockpit.commands.caller_rights import find_user
+from cockpit.commands.collection import Collection
+from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import (
     WrongUse,
     find_project,
@@ -16,80 +18,51 @@ from cockpit.commands.open_project import (
     open_store,
     read_store,
 )
-from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
+from cockpit.commands.terminal import say, show
 from cockpit.core.errors import NotFound
+from cockpit.loop.session_state.list_own_guards import OwnGuardRow
 
 if TYPE_CHECKING:
-    from cockpit.loop.session_state.list_own_guards import OwnGuardRow
     from cockpit.store.db.transaction import Tx
 
+GuardRow = RegisteredGuard | OwnGuardRow
 
-@click.group(
+
+guards = Collection[GuardRow](
+    "guards",
     short_help="Manage guards of yours and of projects.",
-    epilog=examples("cockpit guards list", "cockpit guards approve no_migrations"),
-)
-def guards() -> None:
-    """Manage the guards that look at an agent's calls before you are asked.
+    help="""Manage the guards that look at an agent's calls before you are asked.
 
     cockpit's own guards are always on. Yours are functions in Python in .cockpit/guards/NAME.py, or in the
-    folder guards of your configuration. A guard can only refuse.
-    """
-
-
-@guards.command("list", epilog=examples("cockpit guards list", "cockpit guards list --json"))
-@AS_JSON
-def list_guards(as_json: bool) -> None:
-    """List guards in their order.
-
-    The first refusal counts. Nothing of a guard's file is run.
-    """
-    from cockpit.act.guards.guard_registry import GUARDS
-
-    rows = _read_rows()
-    records: list[dict[str, Any]] = [
-        {"guard": guard.name, "state": "built in", "refuses": guard.refuses, "why": guard.why}
-        for guard in GUARDS
-    ]
-    records += [_record(row) for row in rows]
-    show_list(
-        as_json,
-        records,
-        ("GUARD", "STATE", "REFUSES"),
-        [(each["guard"], each["state"], each["refuses"]) for each in records],
-        "",
-    )
-
-
-@guards.command("show", epilog=examples("cockpit guards show no_migrations"))
-@click.argument("name")
-@AS_JSON
-def show_guard(name: str, as_json: bool) -> None:
-    """Show a guard and what it refuses.
-
-    For one of yours it prints the source that would be approved.
-    """
-    from cockpit.act.guards.guard_registry import GUARDS
-
-    for guard in GUARDS:
-        if guard.name == name:
-            record = {"guard": guard.name, "refuses": guard.refuses, "why": guard.why}
-            if as_json:
-                show_json(record)
-            else:
-                show(f"{guard.name} · built in\nRefuses {guard.refuses}: {guard.why}.")
-            return
-    row = _find_row(name)
-    if as_json:
-        show_json({**_record(row), "sources": row.sources, "digest": row.digest})
-    else:
-        show(_describe(row))
+    folder guards of your configuration. A guard can only refuse, and the first refusal counts. Nothing of a
+    guard's file is run to list it; of one of yours the source that would be approved is shown.
+    """,
+    examples=(
+        "cockpit guards",
+        "cockpit guards no_migrations",
+        "cockpit guards approve no_migrations",
+    ),
+    row="NAME",
+    columns={
+        "GUARD": lambda row: _record(row)["guard"],
+        "STATE": lambda row: _record(row)["state"],
+        "REFUSES": lambda row: _record(row)["refuses"],
+    },
+    read=lambda: (*GUARDS, *_read_own()),
+    find=lambda name: (
+        next((guard for guard in GUARDS if guard.name == name), None) or _find_own(name)
+    ),
+    describe=lambda row: _describe(row),
+    none="There are no guards.",
+    body=lambda row: _record(row),
+    document=lambda row: _document(row),
+)
 
 
 @guards.command("approve", epilog=examples("cockpit guards approve no_migrations"))
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask, as in a script that you wrote.")
-@TOKEN
-def approve_guard(name: str, yes: bool, token: str) -> None:
+@YES
+def approve_guard(name: str, yes: bool) -> None:
     """Approve this version of a guard.
 
     cockpit shows the source and asks; then the guard is asked about each call, in the sandbox. An edit of
@@ -98,20 +71,16 @@ def approve_guard(name: str, yes: bool, token: str) -> None:
     from cockpit.loop.session_state.list_own_guards import approve_shown
     from cockpit.loop.tools.approve_tools import require_person
 
-    row = _find_row(name)
+    row = _find_own(name)
     if row.file is None:
         raise WrongUse(f"{row.guard_id} cannot be approved: {row.note}")
     show(_describe(row))
-    if not yes:
-        if not is_terminal(sys.stdin):
-            raise WrongUse("No terminal to confirm on; nothing was approved. Pass --yes.")
-        if not click.confirm("Let this guard refuse calls of agents?", default=False, err=True):
-            raise click.Abort
+    confirm("Let this guard refuse calls of agents?", yes=yes, undone="nothing was approved")
     place = find_project()
     user_dir = load_project_settings(place).runtime.user_dir
 
     def write(tx: Tx) -> None:
-        require_person(find_user(tx, token, "approving a guard"))
+        require_person(find_user(tx, "approving a guard"))
         approve_shown(tx, place, user_dir, row)
 
     with open_store(place) as store:
@@ -121,8 +90,7 @@ def approve_guard(name: str, yes: bool, token: str) -> None:
 
 @guards.command("forget", epilog=examples("cockpit guards forget no_migrations"))
 @click.argument("name")
-@TOKEN
-def forget_guard(name: str, token: str) -> None:
+def forget_guard(name: str) -> None:
     """Revoke the approval of a guard.
 
     It is not asked any more.
@@ -130,41 +98,42 @@ def forget_guard(name: str, token: str) -> None:
     from cockpit.loop.tools.approve_tools import require_person
     from cockpit.store.guards import approved_guards
 
-    row = _find_row(name)
+    row = _find_own(name)
 
     def write(tx: Tx) -> None:
-        require_person(find_user(tx, token, "forgetting a guard"))
+        require_person(find_user(tx, "forgetting a guard"))
         if not approved_guards.forget(tx, row.guard_id, by="person"):
-            raise NotFound(f"{row.guard_id} is not approved. `cockpit guards list` lists guards.")
+            raise NotFound(f"{row.guard_id} is not approved. `cockpit guards` lists guards.")
 
     with open_store(find_project()) as store:
         store.write_now(write)
     say(f"Forgotten: {row.guard_id}")
 
 
-def _read_rows() -> tuple[OwnGuardRow, ...]:
+def _read_own() -> tuple[OwnGuardRow, ...]:
     from cockpit.loop.session_state.list_own_guards import list_own_guards
 
     place = find_project()
     user_dir = load_project_settings(place).runtime.user_dir
-    rows: tuple[OwnGuardRow, ...] = read_store(
+    return read_store(
         lambda connection: list_own_guards(connection, place, user_dir),
         empty=list_own_guards(None, place, user_dir),
     )
-    return rows
 
 
-def _find_row(name: str) -> OwnGuardRow:
-    rows = [row for row in _read_rows() if name in (row.guard_id, row.guard_id.partition(":")[2])]
+def _find_own(name: str) -> OwnGuardRow:
+    rows = [row for row in _read_own() if name in (row.guard_id, row.guard_id.partition(":")[2])]
     if not rows:
-        raise NotFound(f"There is no guard {name}. `cockpit guards list` lists them.")
+        raise NotFound(f"There is no guard {name}.")
     if len(rows) > 1:
         names = ", ".join(row.guard_id for row in rows)
         raise WrongUse(f"Several guards are called {name}: {names}. Name one with its place.")
     return rows[0]
 
 
-def _record(row: OwnGuardRow) -> dict[str, Any]:
+def _record(row: GuardRow) -> dict[str, Any]:
+    if isinstance(row, RegisteredGuard):
+        return {"guard": row.name, "state": "built in", "refuses": row.refuses, "why": row.why}
     return {
         "guard": row.guard_id,
         "state": row.state,
@@ -173,7 +142,15 @@ def _record(row: OwnGuardRow) -> dict[str, Any]:
     }
 
 
-def _describe(row: OwnGuardRow) -> str:
+def _document(row: GuardRow) -> dict[str, Any]:
+    if isinstance(row, RegisteredGuard):
+        return _record(row)
+    return {**_record(row), "sources": row.sources, "digest": row.digest}
+
+
+def _describe(row: GuardRow) -> str:
+    if isinstance(row, RegisteredGuard):
+        return f"{row.name} · built in\nRefuses {row.refuses}: {row.why}."
     seen = ", ".join(row.tools) if row.tools else "all actions"
     parts = [f"{row.guard_id} · {row.state}\n{row.note}", f"Asked about: {seen}."]
     if row.digest:

@@ -26,7 +26,7 @@ INSTALL = "cockpit doctor --install vector"
 
 @click.group(
     short_help="Index and search what a project says.",
-    epilog=examples('cockpit knowledge search "how is a release made"', "cockpit knowledge stats"),
+    epilog=examples('cockpit knowledge search "how is a release made"'),
 )
 def knowledge() -> None:
     """Index and search documents, docstrings, notes and handoffs of this project."""
@@ -97,15 +97,18 @@ def search_project(
         show("\n\n".join(_describe(passage) for passage in passages))
     else:
         say(
-            "No passage answers this. Try other words, a lower --threshold, or `cockpit knowledge stats`"
+            "No passage answers this. Try other words, a lower --threshold, or `cockpit debug knowledge`"
             " for what is indexed."
         )
 
 
-@knowledge.command("stats", epilog=examples("cockpit knowledge stats"))
+@click.command("knowledge", epilog=examples("cockpit debug knowledge"))
 @AS_JSON
 def count_index(as_json: bool) -> None:
-    """Count documents, chunks and vectors."""
+    """Count what is indexed.
+
+    Those are documents, chunks and vectors.
+    """
     with _opened() as librarian:
         state = asyncio.run(librarian.read_state())
         _say_notice(librarian)

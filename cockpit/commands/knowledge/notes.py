@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 from msgspec import to_builtins
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.caller_rights import find_user
+from cockpit.commands.collection import Collection
 from cockpit.commands.open_project import find_project, open_store, read_store
-from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.commands.terminal import say, show_json
 from cockpit.store.notes import notes as stored
 from cockpit.store.notes.notes import Note
 
@@ -21,34 +22,21 @@ if TYPE_CHECKING:
 _WIDTH = 90
 
 
-@click.group(
-    short_help="Keep and forget what sessions taught.",
-    epilog=examples("cockpit notes list", "cockpit notes keep n-ab12cd34"),
-)
-def notes() -> None:
-    """Keep and forget what sessions taught.
-
-    When a session ends, cockpit proposes notes: decisions, pitfalls, commands that work, open questions.
-    Later sessions find those that you keep. Specified in docs/reference/notes.md.
-    """
-
-
-@notes.command("list", epilog=examples("cockpit notes list", "cockpit notes list --all --json"))
-@click.option("--all", "with_forgotten", is_flag=True, help="List those that were forgotten too.")
-@AS_JSON
-def list_notes(with_forgotten: bool, as_json: bool) -> None:
-    """List notes, proposed ones first."""
+def _read(with_forgotten: bool) -> Sequence[Note]:
     statuses = ("proposed", "kept", *(("forgotten",) if with_forgotten else ()))
-    rows: list[Note] = read_store(lambda connection: stored.select(connection, statuses), empty=[])
-    show_list(
-        as_json,
-        [to_builtins(note) for note in rows],
-        ("NOTE", "KIND", "STATUS", "SEEN", "TEXT"),
-        [
-            (note.note_id, note.kind, note.status, str(note.seen), _first_line(note.text))
-            for note in rows
-        ],
-        "No notes yet. cockpit proposes them when sessions end; `cockpit notes add` writes one.",
+    return read_store(lambda connection: stored.select(connection, statuses), empty=[])
+
+
+def _find(name: str) -> Note:
+    return read_store(lambda connection: stored.load(connection, name))
+
+
+def _describe(note: Note) -> str:
+    session = f", session {note.session_id}" if note.session_id else ""
+    reason = f"\nwhy it was forgotten: {note.reason}" if note.reason else ""
+    return (
+        f"{note.text}\n\n{note.kind} · {note.status} · taught {note.seen}×, contradicted"
+        f" {note.contradicted}×\nfrom: {note.source}{session}{reason}"
     )
 
 
@@ -57,27 +45,40 @@ def _first_line(text: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 
 
-@notes.command("show", epilog=examples("cockpit notes show n-ab12cd34"))
-@click.argument("note")
-@AS_JSON
-def show_note(note: str, as_json: bool) -> None:
-    """Show a note and where it comes from."""
-    row: Note = read_store(lambda connection: stored.load(connection, note))
-    if as_json:
-        show_json(to_builtins(row))
-        return
-    show(row.text)
-    show(f"\n{row.kind} · {row.status} · taught {row.seen}×, contradicted {row.contradicted}×")
-    show(f"from: {row.source}" + (f", session {row.session_id}" if row.session_id else ""))
-    if row.reason:
-        show(f"why it was forgotten: {row.reason}")
+notes = Collection(
+    "notes",
+    short_help="Keep and forget what sessions taught.",
+    help="""Keep and forget what sessions taught; proposed notes are listed first.
+
+    When a session ends, cockpit proposes notes: decisions, pitfalls, commands that work, open questions.
+    Later sessions find those that you keep. Specified in docs/reference/notes.md.
+    """,
+    examples=("cockpit notes", "cockpit notes n-ab12cd34", "cockpit notes keep n-ab12cd34"),
+    row="NOTE",
+    columns={
+        "NOTE": lambda note: note.note_id,
+        "KIND": lambda note: note.kind,
+        "STATUS": lambda note: note.status,
+        "SEEN": lambda note: str(note.seen),
+        "TEXT": lambda note: _first_line(note.text),
+    },
+    read=_read,
+    find=_find,
+    describe=_describe,
+    none="No notes yet. cockpit proposes them when sessions end; `cockpit notes add` writes one.",
+    filters=[
+        click.option(
+            "--all", "with_forgotten", is_flag=True, help="List those that were forgotten too."
+        )
+    ],
+)
 
 
-def _write(token: str, activity: str, step: Callable[[Tx, str], Note], as_json: bool) -> None:
+def _write(activity: str, step: Callable[[Tx, str], Note], as_json: bool) -> None:
     def decide(tx: Tx) -> Note:
         from cockpit.access.principals import journal_actor
 
-        caller = find_user(tx, token, activity)
+        caller = find_user(tx, activity)
         caller.require("work.write", "change notes")
         return step(tx, journal_actor(caller))
 
@@ -97,32 +98,27 @@ def _write(token: str, activity: str, step: Callable[[Tx, str], Note], as_json: 
     default="decision",
     help="Name its kind. Default: decision.",
 )
-@TOKEN
 @AS_JSON
-def add_note(text: str, kind: str, token: str, as_json: bool) -> None:
+def add_note(text: str, kind: str, as_json: bool) -> None:
     """Write a note of your own."""
-    _write(token, "writing a note", lambda tx, by: stored.write(tx, kind, text, by=by), as_json)
+    _write("writing a note", lambda tx, by: stored.write(tx, kind, text, by=by), as_json)
 
 
 @notes.command("keep", epilog=examples("cockpit notes keep n-ab12cd34"))
 @click.argument("note")
-@TOKEN
 @AS_JSON
-def keep_note(note: str, token: str, as_json: bool) -> None:
+def keep_note(note: str, as_json: bool) -> None:
     """Keep a proposed note, or a forgotten one."""
-    _write(token, "keeping a note", lambda tx, by: stored.keep(tx, note, by=by), as_json)
+    _write("keeping a note", lambda tx, by: stored.keep(tx, note, by=by), as_json)
 
 
-@notes.command(
-    "edit", epilog=examples("cockpit notes edit n-ab12cd34 'Run `make test`, not pytest'")
-)
+@notes.command("edit", epilog=examples("cockpit notes edit n-ab12cd34 'Run make test, not pytest'"))
 @click.argument("note")
 @click.argument("text")
-@TOKEN
 @AS_JSON
-def edit_note(note: str, text: str, token: str, as_json: bool) -> None:
+def edit_note(note: str, text: str, as_json: bool) -> None:
     """Change the text of a note, and keep it."""
-    _write(token, "editing a note", lambda tx, by: stored.edit(tx, note, text, by=by), as_json)
+    _write("editing a note", lambda tx, by: stored.edit(tx, note, text, by=by), as_json)
 
 
 @notes.command(
@@ -130,23 +126,19 @@ def edit_note(note: str, text: str, token: str, as_json: bool) -> None:
 )
 @click.argument("note")
 @click.option("--reason", default="", metavar="TEXT", help="Name why, for those who read it later.")
-@TOKEN
 @AS_JSON
-def forget_note(note: str, reason: str, token: str, as_json: bool) -> None:
+def forget_note(note: str, reason: str, as_json: bool) -> None:
     """Forget a note; `keep` takes it back."""
-    _write(
-        token, "forgetting a note", lambda tx, by: stored.forget(tx, note, reason, by=by), as_json
-    )
+    _write("forgetting a note", lambda tx, by: stored.forget(tx, note, reason, by=by), as_json)
 
 
 @notes.command("merge", epilog=examples("cockpit notes merge n-ab12cd34 n-ef56ab78"))
 @click.argument("note")
 @click.argument("into")
-@TOKEN
 @AS_JSON
-def merge_notes(note: str, into: str, token: str, as_json: bool) -> None:
+def merge_notes(note: str, into: str, as_json: bool) -> None:
     """Merge a note into another of its kind.
 
     INTO is kept with its own text, and counts the sessions of both. NOTE is forgotten.
     """
-    _write(token, "merging notes", lambda tx, by: stored.merge(tx, note, into, by=by), as_json)
+    _write("merging notes", lambda tx, by: stored.merge(tx, note, into, by=by), as_json)

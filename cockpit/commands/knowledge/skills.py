@@ -3,133 +3,134 @@
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.collection import Collection, Columns, Listed
+from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import WrongUse, choose_session, find_project, open_store
-from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
+from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.errors import NotFound
 from cockpit.core.project_paths import user_folder
 from cockpit.core.skills.skill import LAYERS, SKILL_FILE, Skill, SkillInvalid
 from cockpit.core.text import pluralize
+from cockpit.loop.skills.project_skills import (
+    ProjectSkills,
+    open_project_skills,
+    shorten_for_packet,
+)
+from cockpit.orient.skills.choose_skills import Choice, choose_skills, format_score
 
 if TYPE_CHECKING:
     from cockpit.core.skills.check_skill import Finding
-    from cockpit.loop.skills.project_skills import ProjectSkills
-
-SESSION = click.option("--session", metavar="ID", help="Use this session. Default: the last one.")
 
 
-@click.group(
-    short_help="Manage skills of agents.",
-    epilog=examples("cockpit skills list", "cockpit skills show git", "cockpit skills check"),
-)
-def skills() -> None:
-    """Manage skills: instructions for one kind of work that sessions load when they need them.
+class SkillRow(Struct, frozen=True):
+    """A skill, and how it fits the words of a task where some are given."""
 
-    They come from cockpit, from your folders (those of other agents too) and from the project.
-    """
+    skill: Skill
+    project_skills: ProjectSkills
+    choice: Choice | None = None
 
 
-@skills.command(
-    "list", epilog=examples("cockpit skills list", "cockpit skills list --for 'fix the crash'")
-)
-@click.option(
-    "--for",
-    "task",
-    metavar="TASK",
-    help="Show what a task of these words would load or name, and why.",
-)
-@AS_JSON
-def list_skills(task: str | None, as_json: bool) -> None:
-    """List skills of all layers.
-
-    Skills that are not used have the reason. With --for it lists only those that a session of this task
-    would load, or name for the agent to ask for.
-    """
+def _read(task: str | None) -> Listed[SkillRow]:
     project_skills = _open_skills()
     if task is not None:
-        _list_for(project_skills, task, as_json)
-        return
-    loaded = project_skills.loaded
-    rows = [_describe(skill) for skill in loaded.skills.values()]
-    if as_json:
-        show_json(
-            {
-                "skills": rows,
-                "problems": list(loaded.problems),
-                "untrusted": list(loaded.untrusted),
-                "replaced": [
-                    {
-                        "name": each.name,
-                        "layer": each.layer,
-                        "by": each.by,
-                        "folder": str(each.folder),
-                    }
-                    for each in loaded.replaced
-                ],
-            }
+        chosen = choose_skills(project_skills.skills, project_skills.index, task)
+        return Listed(
+            [
+                SkillRow(project_skills.skills[choice.name], project_skills, choice)
+                for choice in chosen
+            ]
         )
-        return
-    show_list(
-        False,
-        rows,
-        ("NAME", "LAYER", "LINES", "DESCRIPTION"),
-        [
-            (
-                skill.name,
-                f"{skill.layer}, replaces {skill.replaces}" if skill.replaces else skill.layer,
-                f"{skill.lines:,}" + (" shortened" if _is_shortened(skill) else ""),
-                skill.description,
-            )
-            for skill in loaded.skills.values()
-        ],
-        "There are no skills.",
+    loaded = project_skills.loaded
+    return Listed(
+        [SkillRow(skill, project_skills) for skill in loaded.skills.values()],
+        (
+            *(
+                f"Not used: {path} is not trusted. `cockpit trust` shows it."
+                for path in loaded.untrusted
+            ),
+            *(f"Not used: {problem}" for problem in loaded.problems),
+        ),
     )
-    for path in loaded.untrusted:
-        say(f"Not used: {path} is not trusted. `cockpit trust` shows it.")
-    for problem in loaded.problems:
-        say(f"Not used: {problem}")
 
 
-@skills.command(
-    "show", epilog=examples("cockpit skills show git", "cockpit skills show git --for 'squash it'")
-)
-@click.argument("name")
-@click.option(
-    "--for", "task", metavar="TASK", help="Show how well it matches a task of these words."
-)
-@AS_JSON
-def show_skill(name: str, task: str | None, as_json: bool) -> None:
-    """Show a skill.
-
-    That is where it is from, what it is for, and the core that enters a packet.
-    """
-    from cockpit.loop.skills.project_skills import shorten_for_packet
-    from cockpit.orient.skills.choose_skills import format_score
-    from cockpit.orient.skills.rank_skills import rank_skills
-
+def _find_row(name: str) -> SkillRow:
     project_skills = _open_skills()
-    skill = _find(project_skills, name)
-    match = None
-    if task is not None:
-        ranked = {each.name: each for each in rank_skills(project_skills.index, task)}
-        match = ranked.get(name)
-    if as_json:
-        body = {**_describe(skill), "core": shorten_for_packet(skill), "files": list(skill.files)}
-        if task is not None:
-            body["score"] = match.score if match else 0
-            body["words"] = list(match.words) if match else []
-        show_json(body)
-        return
-    for label, value in (
-        ("layer", f"{skill.layer}, replaces {skill.replaces}" if skill.replaces else skill.layer),
+    return SkillRow(_find(project_skills, name), project_skills)
+
+
+def _layer(skill: Skill) -> str:
+    return f"{skill.layer}, replaces {skill.replaces}" if skill.replaces else skill.layer
+
+
+def _columns(rows: Sequence[SkillRow]) -> Columns[SkillRow]:
+    if rows[0].choice is None:
+        return {
+            "NAME": lambda row: row.skill.name,
+            "LAYER": lambda row: _layer(row.skill),
+            "LINES": lambda row: (
+                f"{row.skill.lines:,}{' shortened' if _is_shortened(row.skill) else ''}"
+            ),
+            "DESCRIPTION": lambda row: row.skill.description,
+        }
+    return {
+        "NAME": lambda row: row.skill.name,
+        "PACKET": lambda row: "loaded" if _record(row)["loaded"] else "named",
+        "SCORE": lambda row: format_score(score) if (score := _record(row)["score"]) else "–",
+        "TOKENS": lambda row: f"{_record(row)['tokens']:,}",
+        "WHY": lambda row: _record(row)["why"],
+    }
+
+
+def _record(row: SkillRow) -> dict[str, Any]:
+    skill, choice = row.skill, row.choice
+    if choice is not None:
+        tokens = 0 if choice.is_named else row.project_skills.fact(skill.name).cost.full
+        return {
+            "name": skill.name,
+            "how": choice.how,
+            "why": choice.why,
+            "score": choice.score,
+            "loaded": not choice.is_named,
+            "tokens": tokens,
+        }
+    return {
+        "name": skill.name,
+        "layer": skill.layer,
+        "replaces": skill.replaces,
+        "folder": str(skill.folder),
+        "description": skill.description,
+        "keywords": list(skill.keywords),
+        "examples": list(skill.examples),
+        "task_types": list(skill.task_types),
+        "lines": skill.lines,
+        "shortened": _is_shortened(skill),
+        "digest": skill.digest,
+    }
+
+
+def _document(row: SkillRow) -> dict[str, Any]:
+    return {
+        **_record(row),
+        "core": shorten_for_packet(row.skill),
+        "files": list(row.skill.files),
+    }
+
+
+def _describe(row: SkillRow) -> str:
+    skill = row.skill
+    tokens = row.project_skills.fact(skill.name).cost.full
+    fields = (
+        ("layer", _layer(skill)),
         ("folder", str(skill.folder)),
         ("description", skill.description),
         ("keywords", ", ".join(skill.keywords)),
@@ -138,19 +139,46 @@ def show_skill(name: str, task: str | None, as_json: bool) -> None:
         ("names tools", ", ".join(skill.tools)),
         ("license", skill.license),
         ("compatibility", skill.compatibility),
-        (
-            "core",
-            f"{project_skills.fact(name).cost.full:,} tokens, {pluralize(skill.lines, 'line')}",
-        ),
+        ("core", f"{tokens:,} tokens, {pluralize(skill.lines, 'line')}"),
         ("files", ", ".join(skill.files)),
         ("digest", skill.digest[:12]),
-    ):
-        if value:
-            show(f"{label:<14}{value}")
-    if task is not None:
-        words = f" ({', '.join(match.words)})" if match and match.words else ""
-        show(f"{'score':<14}{format_score(match.score if match else 0)}{words}")
-    show(f"\n{shorten_for_packet(skill)}")
+    )
+    lines = [f"{label:<14}{value}" for label, value in fields if value]
+    return "\n".join([*lines, "", shorten_for_packet(skill)])
+
+
+skills = Collection(
+    "skills",
+    short_help="Manage skills of agents.",
+    help="""Manage skills: instructions for one kind of work that sessions load when they need them.
+
+    They come from cockpit, from your folders (those of other agents too) and from the project. With --for it
+    lists those that a session of this task would load, or name for the agent to ask for. Of one skill it
+    shows where it is from, what it is for, and the core that enters a packet.
+    """,
+    examples=(
+        "cockpit skills",
+        "cockpit skills --for 'fix the crash'",
+        "cockpit skills git",
+        "cockpit skills check",
+    ),
+    row="NAME",
+    columns=_columns,
+    read=_read,
+    find=_find_row,
+    describe=_describe,
+    none=lambda task: "There are no skills." if task is None else "This task needs no skill.",
+    body=_record,
+    document=_document,
+    filters=[
+        click.option(
+            "--for",
+            "task",
+            metavar="TASK",
+            help="List what a task of these words would load or name, and why.",
+        )
+    ],
+)
 
 
 @skills.command(
@@ -229,7 +257,7 @@ def check(ctx: click.Context, /, skill: tuple[str, ...], strict: bool, as_json: 
     help="Write to the project's .cockpit/skills. Default: for you alone.",
 )
 @click.option("--replace", is_flag=True, help="Put it in the place of one of the same name.")
-@click.option("--yes", is_flag=True, help="Do not ask, as in a script that you wrote.")
+@YES
 @AS_JSON
 def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) -> None:
     """Install skills of a folder or a ZIP file.
@@ -239,7 +267,6 @@ def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) 
     """
     from cockpit.core.project.project_trust import trust_file
     from cockpit.core.skills.install_skill import install_skill, read_source
-    from cockpit.loop.skills.project_skills import shorten_for_packet
 
     if os.environ.get("COCKPIT_TOKEN"):
         raise WrongUse(
@@ -256,12 +283,7 @@ def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) 
             show(
                 f"  {pluralize(len(each.files), 'file')}: {names}\n\n{shorten_for_packet(each.skill)}\n"
             )
-    if not yes:
-        if not is_terminal(sys.stdin):
-            raise WrongUse("No terminal to confirm on; nothing was written. Pass --yes.")
-        if not click.confirm(f"Copy to {folder}?", default=False, err=True):
-            say("Nothing was written.")
-            return
+    confirm(f"Copy to {folder}?", yes=yes, undone="nothing was written")
     written = []
     for each in installables:
         target = install_skill(each, folder, replaces=replace)
@@ -275,47 +297,29 @@ def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) 
         say(f"Installed {target_name}.")
 
 
-@skills.command(epilog=examples("cockpit skills load git"))
+@skills.command(epilog=examples("cockpit skills load git", "cockpit skills load git --off"))
 @click.argument("name")
-@SESSION
-def load(name: str, session: str | None) -> None:
+@click.option("--session", metavar="ID", help="Use this session. Default: the last one.")
+@click.option("--off", is_flag=True, help="Remove it; it comes back only when you mention it.")
+def load(name: str, session: str | None, off: bool) -> None:
     """Set a skill to be loaded into a session.
 
-    It is loaded from the next wave on, and stays until you unload it.
+    It is loaded from the next wave on, and stays until you remove it with --off.
     """
-    _want(name, session, load_it=True)
-
-
-@skills.command(epilog=examples("cockpit skills unload git"))
-@click.argument("name")
-@SESSION
-def unload(name: str, session: str | None) -> None:
-    """Remove a skill from a session.
-
-    From the next wave on; it comes back only when you mention it.
-    """
-    _want(name, session, load_it=False)
-
-
-def _want(name: str, session: str | None, *, load_it: bool) -> None:
     from cockpit.loop.skills.session_skills import want_skill
 
-    if load_it:
+    if not off:
         _find(_open_skills(), name)
     user_presence.require_no_agent("loading or unloading a skill")
     with open_store(find_project()) as store:
         session_id = store.read_now(lambda connection: choose_session(connection, session))
-        store.write_now(lambda tx: want_skill(tx, session_id, name, load=load_it))
-    how = "is in" if load_it else "is out of"
+        store.write_now(lambda tx: want_skill(tx, session_id, name, load=not off))
+    how = "is out of" if off else "is in"
     say(f"{name} {how} the context of {session_id} from its next wave on.")
 
 
 def _open_skills() -> ProjectSkills:
-    from cockpit.loop.skills.project_skills import open_project_skills
-
-    project_skills = open_project_skills(
-        find_project(settled=False), user_folder(os.environ), os.environ
-    )
+    project_skills = open_project_skills(find_project(), user_folder(os.environ), os.environ)
     project_skills.refresh()
     return project_skills
 
@@ -323,7 +327,7 @@ def _open_skills() -> ProjectSkills:
 def _find(project_skills: ProjectSkills, name: str) -> Skill:
     skill = project_skills.skills.get(name)
     if skill is None:
-        raise NotFound(f"There is no skill {name!r}. `cockpit skills list` lists them.")
+        raise NotFound(f"There is no skill {name!r}.")
     return skill
 
 
@@ -334,58 +338,4 @@ def _is_ours(skill: Skill, *, named: bool) -> bool:
 
 
 def _is_shortened(skill: Skill) -> bool:
-    from cockpit.loop.skills.project_skills import shorten_for_packet
-
     return shorten_for_packet(skill) != skill.body
-
-
-def _describe(skill: Skill) -> dict[str, Any]:
-    return {
-        "name": skill.name,
-        "layer": skill.layer,
-        "replaces": skill.replaces,
-        "folder": str(skill.folder),
-        "description": skill.description,
-        "keywords": list(skill.keywords),
-        "examples": list(skill.examples),
-        "task_types": list(skill.task_types),
-        "lines": skill.lines,
-        "shortened": _is_shortened(skill),
-        "digest": skill.digest,
-    }
-
-
-def _list_for(project_skills: ProjectSkills, task: str, as_json: bool) -> None:
-    from cockpit.orient.skills.choose_skills import choose_skills, format_score
-
-    chosen = choose_skills(project_skills.skills, project_skills.index, task)
-    tokens = {
-        choice.name: 0 if choice.is_named else project_skills.fact(choice.name).cost.full
-        for choice in chosen
-    }
-    show_list(
-        as_json,
-        [
-            {
-                "name": choice.name,
-                "how": choice.how,
-                "why": choice.why,
-                "score": choice.score,
-                "loaded": not choice.is_named,
-                "tokens": tokens[choice.name],
-            }
-            for choice in chosen
-        ],
-        ("NAME", "PACKET", "SCORE", "TOKENS", "WHY"),
-        [
-            (
-                choice.name,
-                "named" if choice.is_named else "loaded",
-                format_score(choice.score) if choice.score else "–",
-                f"{tokens[choice.name]:,}",
-                choice.why,
-            )
-            for choice in chosen
-        ],
-        "This task needs no skill.",
-    )

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 import click
-from msgspec import to_builtins
 
 from cockpit.access.user_presence import require_no_agent
-from cockpit.cli_options import AS_JSON, examples
+from cockpit.cli_options import examples
+from cockpit.commands.collection import Collection, Listed
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import WrongUse, find_project
-from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.commands.terminal import say
 from cockpit.core.errors import NotFound, StoreUnwritable
 from cockpit.core.project_paths import user_folder
 from cockpit.loop.intake.task_types import (
@@ -45,69 +45,24 @@ expects_change = true
 """
 
 
-@click.group(
-    "task-types",
-    short_help="List, check and write task types.",
-    epilog=examples("cockpit task-types list", "cockpit task-types new migration"),
-)
-def task_types() -> None:
-    """List, show, check and write task types.
-
-    A task type says what a kind of work needs: command, context, tools, Definition of Done, skills, policy.
-    """
-
-
-def _load() -> tuple[dict[str, TaskType], tuple[str, ...]]:
-    home = find_project(settled=False).home
-    loaded = load_task_types(home, user_folder(os.environ))
-    return dict(loaded.types), loaded.problems
-
-
-@task_types.command(
-    "list", epilog=examples("cockpit task-types list", "cockpit task-types list --json")
-)
-@AS_JSON
-def list_task_types(as_json: bool) -> None:
-    """List the task types that apply here."""
+def _read() -> Listed[TaskType]:
     types, problems = _load()
-    show_list(
-        as_json,
-        [to_builtins(kind) for kind in types.values()],
-        ("TYPE", "COMMAND", "LAYER", "POLICY", "DONE MEANS"),
-        [
-            (
-                kind.name,
-                f"{kind.command} {kind.arguments}".strip(),
-                kind.source_layer,
-                kind.policy or "–",
-                f"{len(kind.dod)} points",
-            )
-            for kind in types.values()
-        ],
-        "No task types.",
-    )
-    for problem in problems:
-        say(f"Not used: {problem}")
+    return Listed(list(types.values()), [f"Not used: {problem}" for problem in problems])
 
 
-@task_types.command(
-    "show",
-    epilog=examples("cockpit task-types show refactor", "cockpit task-types show bug --json"),
-)
-@click.argument("name")
-@AS_JSON
-def show_task_type(name: str, as_json: bool) -> None:
-    """Show one task type as its layers make it."""
+def _find(name: str) -> TaskType:
     types, problems = _load()
     kind = types.get(name)
     if kind is None:
-        about = [problem for problem in problems if name in problem]
-        why = f" {' '.join(about)}" if about else f" There are {', '.join(sorted(types))}."
-        raise NotFound(f"There is no task type {name}.{why}")
-    if as_json:
-        show_json(to_builtins(kind))
-        return
-    show(_describe(kind))
+        about = " ".join(problem for problem in problems if name in problem)
+        there = f"There are {', '.join(sorted(types))}."
+        raise NotFound(f"There is no task type {name}. {about or there}")
+    return kind
+
+
+def _load() -> tuple[dict[str, TaskType], tuple[str, ...]]:
+    loaded = load_task_types(find_project().home, user_folder(os.environ))
+    return dict(loaded.types), loaded.problems
 
 
 def _describe(kind: TaskType) -> str:
@@ -130,6 +85,30 @@ def _describe(kind: TaskType) -> str:
         if lines:
             parts.append(f"\n{title}:\n" + "\n".join(f"  - {line}" for line in lines))
     return "\n".join(parts)
+
+
+task_types = Collection(
+    "task-types",
+    short_help="List, check and write task types.",
+    help="""List, show, check and write the task types that apply here.
+
+    A task type says what a kind of work needs: command, context, tools, Definition of Done, skills, policy.
+    One is shown as its layers make it.
+    """,
+    examples=("cockpit task-types", "cockpit task-types bug", "cockpit task-types new migration"),
+    row="NAME",
+    columns={
+        "TYPE": lambda kind: kind.name,
+        "COMMAND": lambda kind: f"{kind.command} {kind.arguments}".strip(),
+        "LAYER": lambda kind: kind.source_layer,
+        "POLICY": lambda kind: kind.policy or "–",
+        "DONE MEANS": lambda kind: f"{len(kind.dod)} points",
+    },
+    read=_read,
+    find=_find,
+    describe=_describe,
+    none="No task types.",
+)
 
 
 @task_types.command(
@@ -181,7 +160,7 @@ def new_task_type(name: str, for_project: bool) -> None:
     require_no_agent("writing a task type")
     check_name(name)
     if for_project:
-        path = find_project(settled=False).home / project_file(name)
+        path = find_project().home / project_file(name)
     else:
         path = user_folder(os.environ) / "task-types" / f"{name}.md"
     text = _TEMPLATE.format(name=name, command=name.replace("_", "-"))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.act.own_tools.tool_definition import ToolDefinition
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.caller_rights import find_user
+from cockpit.commands.collection import Collection, Listed
+from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
@@ -20,98 +23,97 @@ from cockpit.commands.open_project import (
     load_project_settings,
     open_project_runtime,
 )
-from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
+from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.errors import NotFound
+from cockpit.loop.tools.list_tools import ToolRow
 
 if TYPE_CHECKING:
-    from cockpit.act.own_tools.tool_definition import ToolDefinition
     from cockpit.loop.tools.added_tools import AddedTools
-    from cockpit.loop.tools.list_tools import ToolRow
 
 T = TypeVar("T")
 
 
-@click.group(
+class Offer(Struct, frozen=True):
+    """What an MCP server offers now, beside what of it was approved."""
+
+    tools: tuple[ToolDefinition, ...]
+    approved: tuple[ToolDefinition, ...]
+
+    def describe(self) -> str:
+        return "\n\n".join(_describe_mcp_tool(each, self.approved) for each in self.tools)
+
+
+def _read() -> Listed[ToolRow | Offer]:
+    async def read(added: AddedTools) -> Listed[ToolRow | Offer]:
+        rows = await _read_rows(added)
+        approved = {row.place for row in rows if row.kind == "mcp"}
+        remarks = [
+            f"No tool of the MCP server {server.name} is approved. `cockpit tools approve"
+            f" {server.name}` starts it and shows them."
+            for server in added.catalog.servers.values()
+            if server.enabled and server.name not in approved
+        ]
+        return Listed(rows, remarks)
+
+    return _with_tools(read)
+
+
+def _find(name: str) -> ToolRow | Offer:
+    async def read(added: AddedTools) -> ToolRow | Offer:
+        server = _find_server(added, name)
+        if server is None:
+            return _find_row(await _read_rows(added), name)
+        return await _list_server(added, server, name)
+
+    return _with_tools(read)
+
+
+def _cell(read: Callable[[ToolRow], str]) -> Callable[[ToolRow | Offer], str]:
+    return lambda row: read(row) if isinstance(row, ToolRow) else ""
+
+
+def _document(row: ToolRow | Offer) -> Any:
+    if isinstance(row, Offer):
+        return [each.body() for each in row.tools]
+    record = _record(row)
+    if row.approved is not None:
+        record["schema"] = dict(row.approved.parameters)
+    if row.source is not None:
+        record["source"] = row.source.source
+    return record
+
+
+tools = Collection[ToolRow | Offer](
+    "tools",
     short_help="Manage tools of yours and of projects.",
-    epilog=examples(
-        "cockpit tools list",
+    help="""Manage the tools that agents may call besides cockpit's own.
+
+    They are functions in Python that `@tool` marks, and those of the MCP servers in your settings. Listing
+    loads nothing and starts no server: MCP tools that you have not approved are not listed. NAME is a tool,
+    an alias, a file, or an MCP server, which is started then.
+    """,
+    examples=(
+        "cockpit tools",
+        "cockpit tools count_words",
         "cockpit tools approve count_words",
         "cockpit tools approve github",
     ),
+    row="NAME",
+    columns={
+        "TOOL": _cell(lambda row: row.name),
+        "FROM": _cell(lambda row: _place_text(row)),
+        "STATE": _cell(lambda row: row.state_text),
+        "WHAT IT TAKES": _cell(
+            lambda row: row.note if row.state == "refused" else row.signature.removeprefix(row.name)
+        ),
+    },
+    read=_read,
+    find=_find,
+    describe=lambda row: row.describe() if isinstance(row, Offer) else _describe_row(row),
+    none="There are no tools yet. Write a function with @tool into .cockpit/tools/NAME.py.",
+    body=lambda row: _document(row) if isinstance(row, Offer) else _record(row),
+    document=_document,
 )
-def tools() -> None:
-    """Manage the tools that agents may call besides cockpit's own.
-
-    They are functions in Python that `@tool` marks, and those of the MCP servers in your settings.
-    """
-
-
-@tools.command("list", epilog=examples("cockpit tools list", "cockpit tools list --json"))
-@AS_JSON
-def list_tools(as_json: bool) -> None:
-    """List tools and whether you approved them.
-
-    Nothing is loaded and no server is started: MCP tools that you have not approved are not listed.
-    """
-
-    async def read(added: AddedTools) -> None:
-        rows = await _read_rows(added)
-        show_list(
-            as_json,
-            [_record(row) for row in rows],
-            ("TOOL", "FROM", "STATE", "WHAT IT TAKES"),
-            [
-                (
-                    row.name,
-                    _place_text(row),
-                    row.state_text,
-                    row.note if row.state == "refused" else row.signature.removeprefix(row.name),
-                )
-                for row in rows
-            ],
-            "There are no tools yet. Write a function with @tool into .cockpit/tools/NAME.py.",
-        )
-        approved = {row.place for row in rows if row.kind == "mcp"}
-        for server in added.catalog.servers.values():
-            if not as_json and server.enabled and server.name not in approved:
-                say(
-                    f"No tool of the MCP server {server.name} is approved. `cockpit tools approve"
-                    f" {server.name}` starts it and shows them."
-                )
-
-    _with_tools(read)
-
-
-@tools.command(
-    "show", epilog=examples("cockpit tools show count_words", "cockpit tools show github")
-)
-@click.argument("name")
-@AS_JSON
-def show_tool(name: str, as_json: bool) -> None:
-    """Show the source or description of a tool.
-
-    NAME is a tool, an alias, a file, or an MCP server, which is started then.
-    """
-
-    async def read(added: AddedTools) -> None:
-        server = _find_server(added, name)
-        if server is not None:
-            offered, problems = await _list_server(added, server, name)
-            if as_json:
-                show_json([each.body() for each in offered])
-                return
-            approved = await _read_approved(added)
-            show("\n\n".join(_describe_mcp_tool(each, approved) for each in offered))
-            for problem in problems:
-                say(problem)
-            return
-        row = _find_row(await _read_rows(added), name)
-        if as_json:
-            show_json(_record(row, whole=True))
-        else:
-            show(_describe_row(row))
-
-    _with_tools(read)
 
 
 @tools.command(
@@ -130,7 +132,6 @@ def show_tool(name: str, as_json: bool) -> None:
     metavar="JSON",
     help="Use these arguments, a JSON object, instead of KEY=VALUE.",
 )
-@TOKEN
 @AS_JSON
 @click.pass_context
 def run_tool(
@@ -139,7 +140,6 @@ def run_tool(
     name: str,
     arguments: tuple[str, ...],
     json_arguments: str,
-    token: str,
     as_json: bool,
 ) -> None:
     """Run an approved tool yourself.
@@ -151,16 +151,14 @@ def run_tool(
         from cockpit.act.model_tools import MalformedCall
         from cockpit.act.own_tools.parse_call import parse_added_call
 
-        await _require_user(added, token, "running a tool by hand")
+        await _require_user(added, "running a tool by hand")
         usable = await added.store.read(added.catalog.read_usable)
         definition = next(
             (each for each in usable if name == each.name or name in each.aliases), None
         )
         if definition is None:
             row = _find_row(await _read_rows(added), name)
-            raise WrongUse(
-                f"{name} does not run: {row.state_text}. See `cockpit tools show {name}`."
-            )
+            raise WrongUse(f"{name} does not run: {row.state_text}. See `cockpit tools {name}`.")
         text = json_arguments or json.dumps(_read_pairs(definition, arguments))
         try:
             parsed = parse_added_call(definition, text)
@@ -190,9 +188,8 @@ def run_tool(
     epilog=examples("cockpit tools approve count_words", "cockpit tools approve github.search"),
 )
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask, as in a script that you wrote.")
-@TOKEN
-def approve_tool(name: str, yes: bool, token: str) -> None:
+@YES
+def approve_tool(name: str, yes: bool) -> None:
     """Approve this version of a tool.
 
     cockpit shows the tool and asks; then agents may call exactly what you saw. NAME is a tool, an alias, a
@@ -203,23 +200,24 @@ def approve_tool(name: str, yes: bool, token: str) -> None:
     async def approve(added: AddedTools) -> None:
         from cockpit.loop.tools.approve_tools import approve_file, approve_server_tools
 
-        await _require_user(added, token, "approving a tool")
+        await _require_user(added, "approving a tool")
         server = _find_server(added, name)
         if server is not None:
-            offered, problems = await _list_server(added, server, name)
-            approved = await _read_approved(added)
-            show("\n\n".join(_describe_mcp_tool(each, approved) for each in offered))
-            for problem in problems:
-                say(problem)
-            _confirm(yes, "Let agents call these tools, as they are described?")
-            await approve_server_tools(added, server, offered, by="person")
-            say(f"Approved: {', '.join(each.name for each in offered)}")
+            offer = await _list_server(added, server, name)
+            show(offer.describe())
+            confirm(
+                "Let agents call these tools, as they are described?",
+                yes=yes,
+                undone="nothing was approved",
+            )
+            await approve_server_tools(added, server, offer.tools, by="person")
+            say(f"Approved: {', '.join(each.name for each in offer.tools)}")
             return
         row = _find_row(await _read_rows(added), name)
         if row.source is None:
             raise WrongUse(f"{row.name} {row.state_text}: {row.note}")
         show(_describe_row(row))
-        _confirm(yes, "Let agents call exactly these tools?")
+        confirm("Let agents call exactly these tools?", yes=yes, undone="nothing was approved")
         definitions = await approve_file(
             added, row.place, row.file, shown_digest=row.source.digest, by="person"
         )
@@ -232,8 +230,7 @@ def approve_tool(name: str, yes: bool, token: str) -> None:
     "forget", epilog=examples("cockpit tools forget count_words", "cockpit tools forget github")
 )
 @click.argument("name")
-@TOKEN
-def forget_tool(name: str, token: str) -> None:
+def forget_tool(name: str) -> None:
     """Revoke the approval of a tool.
 
     NAME is a tool, an alias, a file, or an MCP server for all of its tools.
@@ -242,7 +239,7 @@ def forget_tool(name: str, token: str) -> None:
     async def forget(added: AddedTools) -> None:
         from cockpit.loop.tools.approve_tools import forget_tools
 
-        await _require_user(added, token, "forgetting a tool")
+        await _require_user(added, "forgetting a tool")
         approved = await _read_approved(added)
         chosen = [
             each
@@ -256,7 +253,7 @@ def forget_tool(name: str, token: str) -> None:
             each.tool_id for each in approved if each in chosen or (each.place, each.file) in files
         ]
         if not ids:
-            raise NotFound(f"No tool {name} is approved. `cockpit tools list` lists them.")
+            raise NotFound(f"No tool {name} is approved.")
 
         await added.store.write(lambda tx: forget_tools(tx, ids, by="person"))
         say(f"Forgotten: {', '.join(ids)}")
@@ -278,10 +275,10 @@ def _with_tools(step: Callable[[AddedTools], Awaitable[T]]) -> T:
     return asyncio.run(run())
 
 
-async def _require_user(added: AddedTools, token: str, activity: str) -> None:
+async def _require_user(added: AddedTools, activity: str) -> None:
     from cockpit.loop.tools.approve_tools import require_person
 
-    await added.store.write(lambda tx: require_person(find_user(tx, token, activity)))
+    await added.store.write(lambda tx: require_person(find_user(tx, activity)))
 
 
 async def _read_rows(added: AddedTools) -> list[ToolRow]:
@@ -300,7 +297,7 @@ def _find_row(rows: Sequence[ToolRow], name: str) -> ToolRow:
         row for row in rows if row.approved is not None and name in row.approved.aliases
     ]
     if not chosen:
-        raise NotFound(f"There is no tool {name}. `cockpit tools list` lists them.")
+        raise NotFound(f"There is no tool {name}.")
     places = {(row.place, row.file) for row in chosen}
     if len(places) > 1:
         names = ", ".join(sorted(f"{place}:{file}" for place, file in places))
@@ -314,9 +311,7 @@ def _find_server(added: AddedTools, name: str) -> str | None:
     return server if server in added.catalog.servers and not name.endswith(".py") else None
 
 
-async def _list_server(
-    added: AddedTools, server: str, name: str
-) -> tuple[tuple[ToolDefinition, ...], Sequence[str]]:
+async def _list_server(added: AddedTools, server: str, name: str) -> Offer:
     settings = added.servers.find(server)
     say(f"{server} runs {settings.describe_place(has_sandbox=added.ground.sandbox.works)}.")
     listing = await added.servers.list_tools(server)
@@ -324,18 +319,11 @@ async def _list_server(
     if not chosen:
         raise NotFound(
             f"The MCP server {server} lists no tool {name.partition('.')[2] or name}. `cockpit"
-            " tools list` shows its tools."
+            f" tools {server}` shows its tools."
         )
-    return chosen, listing.problems
-
-
-def _confirm(yes: bool, question: str) -> None:
-    if yes:
-        return
-    if not is_terminal(sys.stdin):
-        raise WrongUse("No terminal to confirm on; nothing was approved. Pass --yes.")
-    if not click.confirm(question, default=False, err=True):
-        raise click.Abort
+    for problem in listing.problems:
+        say(problem)
+    return Offer(chosen, await _read_approved(added))
 
 
 def _read_pairs(definition: ToolDefinition, pairs: Sequence[str]) -> dict[str, Any]:
@@ -408,8 +396,8 @@ def _indent(text: str) -> str:
     return "\n".join(f"│ {line}" for line in text.splitlines())
 
 
-def _record(row: ToolRow, *, whole: bool = False) -> dict[str, Any]:
-    record: dict[str, Any] = {
+def _record(row: ToolRow) -> dict[str, Any]:
+    return {
         "name": row.name,
         "kind": row.kind,
         "from": row.place,
@@ -419,8 +407,3 @@ def _record(row: ToolRow, *, whole: bool = False) -> dict[str, Any]:
         "note": row.note,
         "digest": row.source.digest if row.source is not None else "",
     }
-    if whole and row.approved is not None:
-        record["schema"] = dict(row.approved.parameters)
-    if whole and row.source is not None:
-        record["source"] = row.source.source
-    return record

@@ -1,87 +1,96 @@
-"""``cockpit trust rules`` and ``cockpit trust state``: what passes without asking, and why."""
+"""``cockpit trust rules`` and ``cockpit debug trust``: what passes without asking, and why."""
 
 from __future__ import annotations
 
 import sqlite3
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.collection import Collection, Listed
+from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import (
-    WrongUse,
     find_project,
     load_project_settings,
     open_store,
     require_records,
 )
-from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
+from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.core.errors import NotFound
+from cockpit.loop.trust.list_rules import EvidenceRow, ListedRule
 
 if TYPE_CHECKING:
     from cockpit.access.principals import Caller
     from cockpit.core.clock import Clock
     from cockpit.loop.runtime_settings import RuntimeSettings
-    from cockpit.loop.trust.list_rules import EvidenceRow, ListedRule, RuleListing
+    from cockpit.loop.trust.list_rules import RuleListing
     from cockpit.store.db.transaction import Tx
     from cockpit.store.trust.trust_rules import Rule
 
 T = TypeVar("T")
-RULE = click.argument("rule_id", metavar="RULE")
-_REASON = click.option("--reason", default="", metavar="TEXT", help="Record this reason.")
-_OFFERS_EMPTY = (
-    "No offers yet. They appear after you approve the same shape of request several times."
-)
+_ENDED = ("revoked", "expired")
 
 
-@click.group(
+class ShownRule(Struct, frozen=True):
+    """A rule or an offer, with its evidence."""
+
+    rule: ListedRule
+    evidence: tuple[EvidenceRow, ...] = ()
+
+
+def _read_all(every: bool, offers: bool) -> Listed[ShownRule]:
+    listing = _listing()
+    return Listed(
+        [
+            ShownRule(rule)
+            for rule in listing.rules
+            if (rule.status == "offered" if offers else every or rule.status not in _ENDED)
+        ],
+        listing.problems,
+    )
+
+
+rules = Collection(
+    "rules",
     short_help="List and decide trust rules.",
-    epilog=examples(
-        "cockpit trust rules list",
-        "cockpit trust rules offers",
-        "cockpit trust rules accept t-1a2b3c4d5e",
-    ),
-)
-def rules() -> None:
-    """List and decide the rules by which requests pass without asking you.
+    help="""List and decide the rules by which requests pass without asking you.
 
     cockpit offers a rule after you have approved the same shape of request several times. Only you accept
     one, and one pushback suspends it. Sessions with the policy `trusted` or a wider one use learned rules.
-    """
-
-
-@rules.command("list", epilog=examples("cockpit trust rules list --json"))
-@click.option("--all", "every", is_flag=True, help="List revoked and expired rules too.")
-@AS_JSON
-def list_all(every: bool, as_json: bool) -> None:
-    """List rules and offers."""
-    listing = _listing()
-    shown = [rule for rule in listing.rules if every or rule.status not in ("revoked", "expired")]
-    _show_rules(shown, as_json, "No rules and no offers yet.")
-    for problem in listing.problems:
-        say(problem)
-
-
-@rules.command("offers", epilog=examples("cockpit trust rules offers"))
-@AS_JSON
-def list_offered(as_json: bool) -> None:
-    """List the rules that you can accept now."""
-    offers = [rule for rule in _listing().rules if rule.status == "offered"]
-    _show_rules(offers, as_json, _OFFERS_EMPTY)
-
-
-@rules.command("show", epilog=examples("cockpit trust rules show t-1a2b3c4d5e"))
-@RULE
-@AS_JSON
-def show_rule(rule_id: str, as_json: bool) -> None:
-    """Show a rule or an offer with its evidence."""
-    rule, evidence = _find(rule_id)
-    if as_json:
-        show_json({**to_builtins(rule), "evidence": [to_builtins(row) for row in evidence]})
-        return
-    show("\n".join(rule_lines(rule, evidence)))
+    A rule is shown with its evidence.
+    """,
+    examples=(
+        "cockpit trust rules",
+        "cockpit trust rules t-1a2b3c4d5e",
+        "cockpit trust rules accept t-1a2b3c4d5e",
+    ),
+    row="RULE",
+    columns={
+        "RULE": lambda row: row.rule.rule_id,
+        "STATUS": lambda row: row.rule.status,
+        "USES": lambda row: "–" if row.rule.status == "offered" else str(row.rule.uses),
+        "TASK TYPE": lambda row: row.rule.task_type or "any",
+        "AGENT": lambda row: row.rule.agent or "built-in",
+        "WHERE": lambda row: row.rule.stored_in,
+        "EFFECT": lambda row: row.rule.effect,
+        "COVERS": lambda row: row.rule.says,
+    },
+    read=_read_all,
+    find=lambda name: _find(name),
+    describe=lambda row: "\n".join(rule_lines(row.rule, row.evidence)),
+    none="No rules yet. An offer appears after you approve the same shape of request several times.",
+    body=lambda row: to_builtins(row.rule),
+    document=lambda row: {**to_builtins(row.rule), "evidence": to_builtins(row.evidence)},
+    filters=[
+        click.option("--all", "every", is_flag=True, help="List revoked and expired rules too."),
+        click.option("--offers", is_flag=True, help="List only those that you can accept now."),
+    ],
+)
+RULE = click.argument("rule_id", metavar="RULE")
+_REASON = click.option("--reason", default="", metavar="TEXT", help="Record this reason.")
 
 
 @rules.command(
@@ -91,7 +100,7 @@ def show_rule(rule_id: str, as_json: bool) -> None:
     ),
 )
 @RULE
-@click.option("--yes", is_flag=True, help="Do not ask for the second key.")
+@YES
 @AS_JSON
 def accept(rule_id: str, yes: bool, as_json: bool) -> None:
     """Accept an offer, or a rule that ended.
@@ -102,15 +111,10 @@ def accept(rule_id: str, yes: bool, as_json: bool) -> None:
 
     # Before anything is shown: the holder of a token may not even look here.
     _decide(lambda _, __, decider: require_the_user(decider, "accepting a trust rule"))
-    rule, evidence = _find(rule_id)
+    chosen = _find(rule_id)
     if not as_json:
-        show("\n".join(rule_lines(rule, evidence)))
-    if not yes:
-        if not is_terminal(sys.stdin):
-            raise WrongUse("No terminal to confirm on; no rule was accepted. Pass --yes.")
-        if not click.confirm("\nAccept exactly this?", default=False, err=True):
-            say("Nothing was accepted.")
-            return
+        show("\n".join(rule_lines(chosen.rule, chosen.evidence)))
+    confirm("\nAccept exactly this?", yes=yes, undone="no rule was accepted")
     accepted = _decide(lambda tx, settings, decider: accept_rule(tx, settings, rule_id, decider))
     _show_decided(accepted, "accepted", as_json)
     if not as_json and accepted.effect == "pass":
@@ -146,7 +150,7 @@ def revoke(rule_id: str, reason: str, as_json: bool) -> None:
     _show_decided(ended, "revoked", as_json)
 
 
-@click.command("state", epilog=examples("cockpit trust state"))
+@click.command("trust", epilog=examples("cockpit debug trust"))
 @AS_JSON
 def show_state(as_json: bool) -> None:
     """Show how far both inner loops collapsed.
@@ -206,41 +210,16 @@ def rule_lines(rule: ListedRule, evidence: tuple[EvidenceRow, ...]) -> list[str]
     return lines
 
 
-def _show_rules(listed: list[ListedRule], as_json: bool, empty: str) -> None:
-    show_list(
-        as_json,
-        [to_builtins(rule) for rule in listed],
-        ("RULE", "STATUS", "USES", "TASK TYPE", "AGENT", "WHERE", "EFFECT", "COVERS"),
-        [
-            (
-                rule.rule_id,
-                rule.status,
-                "–" if rule.status == "offered" else str(rule.uses),
-                rule.task_type or "any",
-                rule.agent or "built-in",
-                rule.stored_in,
-                rule.effect,
-                rule.says,
-            )
-            for rule in listed
-        ],
-        empty,
-    )
-
-
-def _find(rule_id: str) -> tuple[ListedRule, tuple[EvidenceRow, ...]]:
-    from cockpit.core.errors import NotFound
+def _find(rule_id: str) -> ShownRule:
     from cockpit.loop.trust.list_rules import list_evidence
 
     rule = next((each for each in _listing().rules if each.rule_id == rule_id), None)
     if rule is None:
-        raise NotFound(
-            f"There is no rule or offer {rule_id}; `cockpit trust rules list --all` lists them."
-        )
+        raise NotFound(f"There is no rule or offer {rule_id}.")
     evidence = _read(
         lambda connection, clock, settings: list_evidence(connection, clock, settings, rule_id)
     )
-    return rule, evidence
+    return ShownRule(rule, evidence)
 
 
 def _listing() -> RuleListing:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.caller_rights import find_caller
+from cockpit.commands.collection import Collection, limit_option
 from cockpit.commands.open_project import (
     choose_session,
     find_project,
@@ -16,7 +18,7 @@ from cockpit.commands.open_project import (
     open_store,
     read_store,
 )
-from cockpit.commands.terminal import format_table, say, show, show_json, show_list
+from cockpit.commands.terminal import format_table, say, show, show_json
 from cockpit.core.errors import NotFound
 from cockpit.store.context import profiles
 from cockpit.store.context import wave_feedback as stored
@@ -27,25 +29,83 @@ if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
 
 
-class GiveByDefault(click.Group):
-    """A group that reads ``feedback WAVE good`` as ``feedback give WAVE good``."""
+def _read(session: str | None, limit: int) -> Sequence[Feedback]:
+    def read(connection: sqlite3.Connection) -> list[Feedback]:
+        named = None if session is None else choose_session(connection, session)
+        return stored.select_recent(connection, named, limit)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            args = ["give", *args]
-        return super().parse_args(ctx, args)
+    return read_store(read, empty=[])
 
 
-@click.group(
-    cls=GiveByDefault,
+def _find(name: str) -> list[Feedback]:
+    rows = read_store(
+        lambda connection: stored.select_history(connection, choose_wave(connection, name))
+    )
+    if not rows:
+        raise NotFound(f"Wave {name} has no score yet. A wave gets its score when it ends.")
+    return rows
+
+
+def _describe(rows: list[Feedback]) -> str:
+    now, assessment = rows[-1], rows[-1].assessment
+    lines = [
+        f"{now.wave_id} · decision quality {_number(assessment.score)}",
+        f"profile {now.profile_id} version {now.profile_version} · packet {now.packet_id}"
+        f" · judged {len(rows)}×",
+        *(f"  {name:<10} {_number(value)}" for name, value in assessment.measures.items()),
+    ]
+    if assessment.regrets:
+        lines.append(f"regretted: {', '.join(assessment.regrets)}")
+    if assessment.operator is not None:
+        words = f": {assessment.operator.words}" if assessment.operator.words else ""
+        lines.append(f"{assessment.operator.by} says {assessment.operator.verdict}{words}")
+    if assessment.missed:
+        cells = [
+            (signal.held, f"{signal.tokens:,}", signal.band, signal.source_ref, signal.item)
+            for signal in assessment.missed
+        ]
+        table = format_table(("LEVEL", "TOKENS", "BAND", "FACT", "ASKED FOR"), cells)
+        lines += ["", "missed signals", table]
+    return "\n".join(lines)
+
+
+feedback = Collection[Any](
+    "feedback",
     short_help="Judge the decisions of waves.",
-    epilog=examples("cockpit feedback last good", "cockpit feedback show last"),
-)
-def feedback() -> None:
-    """Judge the decisions of waves and show their scores.
+    help="""Judge the decisions of waves and show their scores, newest first.
 
-    WAVE is an id, SESSION:N for the Nth wave of a session, or last.
-    """
+    WAVE is an id, SESSION:N for the Nth wave of a session, or last. One is shown with the parts of its score.
+    """,
+    examples=(
+        "cockpit feedback --session last",
+        "cockpit feedback last",
+        "cockpit feedback give last good",
+    ),
+    row="WAVE",
+    columns={
+        "WAVE": lambda row: row.wave_id,
+        "QUALITY": lambda row: _number(row.assessment.score),
+        "MISSED": lambda row: str(len(row.assessment.missed)),
+        "REGRET": lambda row: ", ".join(row.assessment.regrets) or "–",
+        "USER": lambda row: row.assessment.operator.verdict if row.assessment.operator else "–",
+        "PROFILE": lambda row: f"{row.profile_id} v{row.profile_version}",
+    },
+    read=_read,
+    find=_find,
+    describe=_describe,
+    none="No scores yet. A wave gets its score when it ends.",
+    body=stored.feedback_body,
+    document=lambda rows: {
+        **stored.feedback_body(rows[-1]),
+        "history": [stored.feedback_body(row) for row in rows],
+    },
+    filters=[
+        click.option(
+            "--session", metavar="ID", help="List only waves of this session, an id or last."
+        ),
+        limit_option(50),
+    ],
+)
 
 
 @feedback.command(
@@ -54,20 +114,19 @@ def feedback() -> None:
 @click.argument("wave")
 @click.argument("verdict", type=click.Choice(stored.VERDICTS))
 @click.argument("words", nargs=-1)
-@TOKEN
 @AS_JSON
-def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: bool) -> None:
+def give(wave: str, verdict: str, words: tuple[str, ...], as_json: bool) -> None:
     """Judge the decision of a wave as good or bad.
 
-    Your verdict outweighs the measured score. A newer verdict replaces an older one. With --token it is
-    the verdict of the token's principal, which needs the scope orientation.approve.
+    Your verdict outweighs the measured score. A newer verdict replaces an older one. With
+    COCKPIT_TOKEN it is the verdict of its principal, which needs the scope orientation.approve.
     """
     from cockpit.access.principals import journal_actor
     from cockpit.access.token_scopes import APPROVE
     from cockpit.learn.judge_waves import record_verdict
 
     def step(tx: Tx) -> Feedback:
-        caller = find_caller(tx, token)
+        caller = find_caller(tx)
         # Feedback decides promotions: who may not approve a change may not bring it about.
         caller.require(APPROVE, "judge a wave")
         wave_id = choose_wave(tx.connection, wave)
@@ -82,85 +141,6 @@ def give(wave: str, verdict: str, words: tuple[str, ...], token: str, as_json: b
         show(
             f"{feedback_row.wave_id}: {verdict} · decision quality {_number(feedback_row.assessment.score)}"
         )
-
-
-@feedback.command("show", epilog=examples("cockpit feedback show last --json"))
-@click.argument("wave", default="last")
-@AS_JSON
-def show_feedback(wave: str, as_json: bool) -> None:
-    """Show the score of a wave and its parts."""
-    rows: list[Feedback] = read_store(
-        lambda connection: stored.select_history(connection, choose_wave(connection, wave))
-    )
-    if not rows:
-        raise NotFound(f"Wave {wave} has no score yet. A wave gets its score when it ends.")
-    now = rows[-1]
-    if as_json:
-        show_json(
-            {**stored.feedback_body(now), "history": [stored.feedback_body(row) for row in rows]}
-        )
-        return
-    assessment = now.assessment
-    show(f"{now.wave_id} · decision quality {_number(assessment.score)}")
-    show(
-        f"profile {now.profile_id} version {now.profile_version} · packet {now.packet_id}"
-        f" · judged {len(rows)}×"
-    )
-    for name, value in assessment.measures.items():
-        show(f"  {name:<10} {_number(value)}")
-    if assessment.regrets:
-        show(f"regretted: {', '.join(assessment.regrets)}")
-    if assessment.operator is not None:
-        words = f": {assessment.operator.words}" if assessment.operator.words else ""
-        show(f"{assessment.operator.by} says {assessment.operator.verdict}{words}")
-    if assessment.missed:
-        show("\nmissed signals")
-        show(
-            format_table(
-                ("LEVEL", "TOKENS", "BAND", "FACT", "ASKED FOR"),
-                [
-                    (signal.held, f"{signal.tokens:,}", signal.band, signal.source_ref, signal.item)
-                    for signal in assessment.missed
-                ],
-            )
-        )
-
-
-@feedback.command("list", epilog=examples("cockpit feedback list --session last"))
-@click.option("--session", metavar="ID", help="List only waves of this session, an id or last.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=50,
-    show_default=True,
-    help="List at most this many waves.",
-)
-@AS_JSON
-def list_feedback(session: str | None, limit: int, as_json: bool) -> None:
-    """List the scores of waves, newest first."""
-
-    def read(connection: sqlite3.Connection) -> list[Feedback]:
-        named = None if session is None else choose_session(connection, session)
-        return stored.select_recent(connection, named, limit)
-
-    rows: list[Feedback] = read_store(read, empty=[])
-    show_list(
-        as_json,
-        [stored.feedback_body(row) for row in rows],
-        ("WAVE", "QUALITY", "MISSED", "REGRET", "USER", "PROFILE"),
-        [
-            (
-                row.wave_id,
-                _number(row.assessment.score),
-                str(len(row.assessment.missed)),
-                ", ".join(row.assessment.regrets) or "–",
-                row.assessment.operator.verdict if row.assessment.operator else "–",
-                f"{row.profile_id} v{row.profile_version}",
-            )
-            for row in rows
-        ],
-        "No scores yet. A wave gets its score when it ends.",
-    )
 
 
 @feedback.command(epilog=examples("cockpit feedback suggest > change.json"))
@@ -220,9 +200,7 @@ def choose_wave(connection: sqlite3.Connection, named: str) -> str:
     for wave in waves.select_for_session(connection, session_id):
         if str(wave.ordinal) == number:
             return wave.wave_id
-    raise NotFound(
-        f"Session {session_id} has no wave {number}. `cockpit packet show` lists its waves."
-    )
+    raise NotFound(f"Session {session_id} has no wave {number}. `cockpit packet` lists its waves.")
 
 
 def _number(value: float | None) -> str:

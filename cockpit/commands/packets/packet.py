@@ -1,15 +1,17 @@
-"""``cockpit packet``: show, explain, verify and compare packets; pin facts."""
+"""``cockpit packet`` and ``cockpit debug packet``: show, explain, verify and compare packets; pin facts."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import click
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.collection import Collection
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     choose_session,
@@ -23,6 +25,8 @@ from cockpit.commands.terminal import format_table, say, show, show_json, show_l
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
+from cockpit.decide.model import Prompt
+from cockpit.loop.views.prompt_cost import PromptCost, read_prompt_cost
 from cockpit.store.context import facts, packets, pins
 from cockpit.store.context.packets import Packet, StoredPacket
 from cockpit.store.context.pins import Pin
@@ -39,67 +43,135 @@ WAVE = click.option(
 )
 
 
-@click.group(
-    short_help="Inspect and verify orientation packets.",
-    epilog=examples(
-        "cockpit packet show", "cockpit packet explain --wave 2", "cockpit packet verify --all"
-    ),
-)
-def packet() -> None:
-    """Inspect and verify orientation packets.
+class PacketRow(Struct, frozen=True):
+    """A packet, and what its prompt cost."""
 
-    A packet contains the facts of one wave's prompt. It never changes, and
-    compiles to the same digest again.
-    """
+    stored: StoredPacket
+    cost: PromptCost
 
 
-@packet.command(
-    "show", epilog=examples("cockpit packet show", "cockpit packet show --wave 2 --prompt")
-)
-@SESSION
-@WAVE
-@click.option("--prompt", "as_prompt", is_flag=True, help="Print what the model was sent.")
-@AS_JSON
-def show_packet(session: str | None, wave: int | None, as_prompt: bool, as_json: bool) -> None:
-    """Show the packets of a session, or one packet.
+def _read(session: str | None) -> Sequence[PacketRow]:
+    def read(connection: sqlite3.Connection) -> list[PacketRow]:
+        session_id = choose_session(connection, session)
+        return [
+            PacketRow(stored, read_prompt_cost(connection, stored))
+            for stored in packets.select_for_session(connection, session_id)
+        ]
 
-    With --wave it shows the packet of that wave with every fact in it. With --prompt it prints the
-    system text, the messages and the tools that the model was sent.
-    """
-    if as_prompt:
-        _show_prompt(session, wave, as_json)
-        return
-    if wave is None:
-        _list(session, as_json)
-        return
+    return read_store(read)
 
-    def read(connection: sqlite3.Connection) -> tuple[StoredPacket, dict[str, str]]:
+
+def _find(name: str, session: str | None, as_prompt: bool) -> PacketRow:
+    if name != "last" and not name.isdecimal():
+        raise NotFound(f"{name} is no wave. Write last, or a number.")
+    wave = None if name == "last" else int(name)
+
+    def read(connection: sqlite3.Connection) -> PacketRow:
         _, stored = _pick(connection, session, wave)
-        fact_ids = [entry.fact_id for _, entry in stored.packet.rendered()]
-        texts = facts.load_texts(connection, fact_ids)
-        return stored, {identity: text.source_ref for identity, text in texts.items()}
+        return PacketRow(stored, read_prompt_cost(connection, stored))
 
-    stored, refs = read_store(read)
-    compiled = stored.packet
-    if as_json:
-        show_json({"packet_id": stored.packet_id, "digest": stored.digest, **compiled.body()})
-        return
-    show(f"{stored.packet_id}\ndigest {stored.digest}\n{_summary(compiled)}\n")
-    show(_bands(compiled))
-    rows = [
+    return read_store(read)
+
+
+def _record(row: PacketRow) -> dict[str, Any]:
+    stored = row.stored
+    return {
+        "packet_id": stored.packet_id,
+        "wave_id": stored.wave_id,
+        "digest": stored.digest,
+        "token_used": stored.packet.token_used,
+        "token_budget": stored.packet.token_budget,
+        **row.cost.body(),
+        "facts": stored.packet.facts,
+        "dropped": stored.packet.dropped,
+        "bands": {band.name: band.used for band in stored.packet.bands},
+    }
+
+
+def _document(row: PacketRow, session: str | None, as_prompt: bool) -> dict[str, Any]:
+    stored = row.stored
+    if as_prompt:
+        prompt, is_same = _render(stored)
+        return {
+            "wave_id": stored.wave_id,
+            **row.cost.body(),
+            "token_budget": stored.packet.token_budget,
+            "max_output_tokens": prompt.max_output_tokens,
+            "as_sent": is_same,
+            "system": prompt.system,
+            "messages": [to_builtins(message) for message in prompt.messages],
+            "tools": [to_builtins(tool) for tool in prompt.tools],
+        }
+    return {"packet_id": stored.packet_id, "digest": stored.digest, **stored.packet.body()}
+
+
+def _describe(row: PacketRow, session: str | None, as_prompt: bool) -> str:
+    if as_prompt:
+        return _describe_prompt(row)
+    stored, compiled = row.stored, row.stored.packet
+    named = [entry.fact_id for _, entry in compiled.rendered()]
+    texts = read_store(lambda connection: facts.load_texts(connection, named))
+    cells = [
         (
             band,
             f"{entry.tokens:,}",
             entry.level,
             "pinned" if entry.pinned else "",
-            refs[entry.fact_id],
+            texts[entry.fact_id].source_ref,
         )
         for band, entry in compiled.rendered()
     ]
-    show("\n" + format_table(("BAND", "TOKENS", "LEVEL", "", "FACT"), rows))
+    table = format_table(("BAND", "TOKENS", "LEVEL", "", "FACT"), cells)
+    heading = f"{stored.packet_id}\ndigest {stored.digest}\n{_summary(compiled)}"
+    return f"{heading}\n\n{_bands(compiled)}\n\n{table}"
 
 
-@packet.command(epilog=examples("cockpit packet explain --wave 2"))
+packet = Collection(
+    "packet",
+    short_help="Inspect orientation packets, pin facts.",
+    help="""Inspect the orientation packets of a session, and pin facts.
+
+    A packet contains the facts of one wave's prompt. It never changes. WAVE is the number of a wave, or last:
+    its packet is shown with every fact in it. `cockpit debug packet` explains, verifies and compares packets.
+    """,
+    examples=("cockpit packet", "cockpit packet 2", "cockpit packet last --prompt"),
+    row="WAVE",
+    columns={
+        "WAVE": lambda row: str(row.stored.packet.ordinal),
+        "DIGEST": lambda row: row.stored.digest[:12],
+        "TOKENS": lambda row: f"{row.stored.packet.sent:,}",
+        "OF": lambda row: f"{row.stored.packet.token_budget:,}",
+        "CACHED": lambda row: (
+            "–" if row.cost.cached_expected is None else f"{row.cost.cached_expected:,}"
+        ),
+        "FACTS": lambda row: f"{row.stored.packet.facts:,}",
+        "DROPPED": lambda row: f"{row.stored.packet.dropped:,}",
+        "PACKET": lambda row: row.stored.packet_id,
+    },
+    read=_read,
+    find=_find,
+    describe=_describe,
+    none="The session has no packets yet. Its first wave compiles one.",
+    body=_record,
+    document=_document,
+    filters=[SESSION],
+    details=[
+        SESSION,
+        click.option("--prompt", "as_prompt", is_flag=True, help="Print what the model was sent."),
+    ],
+)
+
+
+@click.group(
+    "packet",
+    short_help="Explain, verify and compare packets.",
+    epilog=examples("cockpit debug packet explain --wave 2", "cockpit debug packet verify --all"),
+)
+def packet_checks() -> None:
+    """Explain, verify and compare orientation packets, which compile to the same digest again."""
+
+
+@packet_checks.command(epilog=examples("cockpit debug packet explain --wave 2"))
 @SESSION
 @WAVE
 @AS_JSON
@@ -110,7 +182,6 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
     the prompt the provider's cache had, and why the wave went back to Orient, where it did.
     """
     from cockpit.loop.views.packet_inspection import find_return, name_skill_reasons
-    from cockpit.loop.views.prompt_cost import read_prompt_cost
     from cockpit.orient.explain_packet import FactVerdict, explain_stored
 
     def read(connection: sqlite3.Connection) -> tuple[tuple[FactVerdict, ...], str]:
@@ -146,7 +217,9 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
     )
 
 
-@packet.command(epilog=examples("cockpit packet verify", "cockpit packet verify --all"))
+@packet_checks.command(
+    epilog=examples("cockpit debug packet verify", "cockpit debug packet verify --all")
+)
 @SESSION
 @WAVE
 @click.option("--all", "everything", is_flag=True, help="Verify every packet of every session.")
@@ -195,7 +268,9 @@ def verify(
         ctx.exit(Exit.FAILED)
 
 
-@packet.command(epilog=examples("cockpit packet diff", "cockpit packet diff --wave 5 --since 2"))
+@packet_checks.command(
+    epilog=examples("cockpit debug packet diff", "cockpit debug packet diff --wave 5 --since 2")
+)
 @SESSION
 @WAVE
 @click.option(
@@ -259,153 +334,80 @@ def diff(session: str | None, wave: int | None, since: int | None, as_json: bool
     )
 
 
-@packet.command(epilog=examples("cockpit packet pin file:src/auth.py"))
+@packet.command(
+    epilog=examples(
+        "cockpit packet pin file:src/auth.py", "cockpit packet pin file:src/auth.py --off"
+    )
+)
 @click.argument("fact")
+@click.option("--off", is_flag=True, help="Let its score decide again whether it is in a packet.")
 @SESSION
 @AS_JSON
-def pin(fact: str, session: str | None, as_json: bool) -> None:
+def pin(fact: str, off: bool, session: str | None, as_json: bool) -> None:
     """Keep a fact in every packet.
 
-    It applies from the next wave of the session. FACT is an id, or a name that `cockpit packet explain`
+    It applies from the next wave of the session. FACT is an id, or a name that `cockpit debug packet explain`
     lists.
     """
-    _keep(pins.pin, fact, session, as_json)
 
-
-@packet.command(epilog=examples("cockpit packet unpin file:src/auth.py"))
-@click.argument("fact")
-@SESSION
-@AS_JSON
-def unpin(fact: str, session: str | None, as_json: bool) -> None:
-    """Unpin a fact.
-
-    From the next wave on its score decides again whether it is in the packet.
-    """
-    _keep(pins.unpin, fact, session, as_json)
-
-
-def _keep(
-    change: Callable[[Tx, str, str], Pin], fact: str, session: str | None, as_json: bool
-) -> None:
     def step(tx: Tx) -> Pin:
         session_id = choose_session(tx.connection, session)
-        return change(tx, session_id, pins.find_fact_id(tx.connection, session_id, fact))
+        fact_id = pins.find_fact_id(tx.connection, session_id, fact)
+        return (pins.unpin if off else pins.pin)(tx, session_id, fact_id)
 
     with open_store(find_project()) as store:
-        compiled = store.write_now(step)
+        kept = store.write_now(step)
     if as_json:
-        show_json(to_builtins(compiled))
+        show_json(to_builtins(kept))
         return
-    how = "is pinned" if compiled.pinned else "is no longer pinned"
-    show(f"{compiled.source_ref} {how} from wave {compiled.ordinal} on.")
+    how = "is pinned" if kept.pinned else "is no longer pinned"
+    show(f"{kept.source_ref} {how} from wave {kept.ordinal} on.")
 
 
-def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
-    import asyncio
-
+def _render(stored: StoredPacket) -> tuple[Prompt, bool]:
+    """Return the prompt of a packet, and whether it is byte for byte what was sent."""
     from cockpit.decide.measure_prompt import digest_prompt
-    from cockpit.decide.model import Prompt
-    from cockpit.loop.views.prompt_cost import read_prompt_cost
 
     place = find_project()
-    wave_id = read_store(lambda connection: _pick(connection, session, wave)[0].wave_id)
     settings = load_project_settings(place)
 
     async def render() -> tuple[Prompt, Packet]:
         async with open_project_runtime(place, settings.runtime) as runtime:
-            return await runtime.rendered_prompt(wave_id)
+            return await runtime.rendered_prompt(stored.wave_id)
 
     prompt, compiled = asyncio.run(render())
-    cost = read_store(
-        lambda connection: read_prompt_cost(connection, packets.load(connection, wave_id))
-    )
-    digest = digest_prompt(prompt)
     rendering = compiled.rendering
-    is_same = rendering is not None and rendering.prompt_sha256 == digest
-    if as_json:
-        show_json(
-            {
-                "wave_id": wave_id,
-                **cost.body(),
-                "token_budget": compiled.token_budget,
-                "max_output_tokens": prompt.max_output_tokens,
-                "as_sent": is_same,
-                "system": prompt.system,
-                "messages": [to_builtins(message) for message in prompt.messages],
-                "tools": [to_builtins(tool) for tool in prompt.tools],
-            }
-        )
-        return
+    return prompt, rendering is not None and rendering.prompt_sha256 == digest_prompt(prompt)
+
+
+def _describe_prompt(row: PacketRow) -> str:
+    compiled = row.stored.packet
+    prompt, is_same = _render(row.stored)
     if not is_same:
         say(
             "This is not byte for byte what was sent: the tools of the session or the program changed"
             " since, or an older version of cockpit sent it."
         )
-    show(f"── system\n{prompt.system}")
+    lines = [f"── system\n{prompt.system}"]
     for message in prompt.messages:
-        for block in message.thinking:
-            show(f"\n── thinking\n{block.text or '(encrypted by the provider)'}")
-        show(
-            f"\n── {message.role}{f' {message.call_id}' if message.call_id else ''}\n{message.text}"
-        )
-        for call in message.calls:
-            show(f"→ {call.name} {call.arguments}")
-    show("\n── tools")
-    for tool in prompt.tools:
-        show(f"{tool.name}: {tool.description}\n{canonical_json(dict(tool.parameters))}")
+        lines += [
+            f"\n── thinking\n{block.text or '(encrypted by the provider)'}"
+            for block in message.thinking
+        ]
+        call_id = f" {message.call_id}" if message.call_id else ""
+        lines.append(f"\n── {message.role}{call_id}\n{message.text}")
+        lines += [f"→ {call.name} {call.arguments}" for call in message.calls]
+    lines.append("\n── tools")
+    lines += [
+        f"{tool.name}: {tool.description}\n{canonical_json(dict(tool.parameters))}"
+        for tool in prompt.tools
+    ]
     if compiled.rendered_tokens is not None:
         say(
             f"{compiled.rendered_tokens:,} tokens, and {prompt.max_output_tokens:,} for the answer, of"
-            f" {compiled.token_budget:,}. {cost.words}"
+            f" {compiled.token_budget:,}. {row.cost.words}"
         )
-
-
-def _list(session: str | None, as_json: bool) -> None:
-    from cockpit.loop.views.prompt_cost import PromptCost, read_prompt_cost
-
-    def read(connection: sqlite3.Connection) -> list[tuple[StoredPacket, PromptCost]]:
-        stored_packets = _session(session)(connection)
-        return [(stored, read_prompt_cost(connection, stored)) for stored in stored_packets]
-
-    listed = read_store(read)
-    show_list(
-        as_json,
-        [
-            {
-                "packet_id": stored.packet_id,
-                "wave_id": stored.wave_id,
-                "digest": stored.digest,
-                "token_used": stored.packet.token_used,
-                "token_budget": stored.packet.token_budget,
-                **cost.body(),
-                "facts": stored.packet.facts,
-                "dropped": stored.packet.dropped,
-                "bands": {band.name: band.used for band in stored.packet.bands},
-            }
-            for stored, cost in listed
-        ],
-        ("WAVE", "DIGEST", "TOKENS", "OF", "CACHED", "FACTS", "DROPPED", "PACKET"),
-        [
-            (
-                str(stored.packet.ordinal),
-                stored.digest[:12],
-                f"{stored.packet.sent:,}",
-                f"{stored.packet.token_budget:,}",
-                "–" if cost.cached_expected is None else f"{cost.cached_expected:,}",
-                f"{stored.packet.facts:,}",
-                f"{stored.packet.dropped:,}",
-                stored.packet_id,
-            )
-            for stored, cost in listed
-        ],
-        "The session has no packets yet. Its first wave compiles one.",
-    )
-
-
-def _session(session: str | None) -> Callable[[sqlite3.Connection], list[StoredPacket]]:
-    return lambda connection: packets.select_for_session(
-        connection, choose_session(connection, session)
-    )
+    return "\n".join(lines)
 
 
 def _pick(

@@ -1,18 +1,19 @@
-"""``cockpit profile``: show, compare and export orientation profiles."""
+"""``cockpit profile``: list, show and compare the versions of orientation profiles, and change them."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.open_project import WrongUse, find_project, load_project_settings, read_store
-from cockpit.commands.packets.profile_change import COMMANDS
-from cockpit.commands.terminal import format_table, json_text, say, show, show_json, show_list
+from cockpit.commands.collection import Collection
+from cockpit.commands.open_project import find_project, load_project_settings, read_store
+from cockpit.commands.packets.profile_change import PROFILE, propose, rollback
+from cockpit.commands.terminal import format_table, show, show_json
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
 from cockpit.orient.profile_changes.change_preview import fetch_bound
@@ -21,129 +22,124 @@ from cockpit.store.context import profile_changes
 from cockpit.store.context.profile_model import WEIGHT_ONE, Profile, Rule
 from cockpit.store.context.profiles import initial_profile, load, load_current, select_versions
 
-VERSION = click.option(
-    "--version", type=click.IntRange(min=1), help="Use this version. Default: the current one."
-)
-NAMED = click.argument("profile_id", default="")
+
+class ProfileRow(Struct, frozen=True):
+    """A version of a profile, and of the current one the temporary change that is active."""
+
+    profile: Profile
+    running: dict[str, Any] | None = None
 
 
-@click.group(
-    short_help="Manage orientation profiles.",
-    epilog=examples(
-        "cockpit profile show", "cockpit profile propose change.json", "cockpit profile rollback"
-    ),
-)
-def profile() -> None:
-    """Manage orientation profiles.
-
-    A profile sets how many tokens each band of a packet gets and how its facts are ranked. Without
-    PROFILE_ID a command uses the profile of this project's token budget.
-    """
-
-
-for _command in COMMANDS:
-    profile.add_command(_command)
-
-
-@profile.command("show", epilog=examples("cockpit profile show --version 2"))
-@NAMED
-@VERSION
-@AS_JSON
-def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
-    """Show a profile.
-
-    Before the first session it shows the profile that the session will get.
-    """
-    chosen, running = _chosen(profile_id, version)
-    if as_json:
-        show_json({**profile_document(chosen), "adaptation": running})
-        return
-    show(
-        f"{chosen.profile_id} version {chosen.version} · {chosen.status} · {chosen.ranking}"
-        f" · {chosen.total_token_budget:,} tokens"
-        f"\nby {chosen.updated_by}{f' at {chosen.updated_at}' if chosen.updated_at else ''}"
-        f" · digest {chosen.digest[:12]}"
-    )
-    if running is not None:
-        show(
-            f"temporary change: {running['waves_left']} of"
-            f" {pluralize(running['horizon_waves'], 'wave')} left, then back to"
-            f" version {running['base_version']} ({running['proposal_id']})"
-        )
-    show("")
-    show(
-        format_table(
-            ("BAND", "FLOOR", "TARGET", "CEILING"),
-            [
-                (
-                    band.name,
-                    *(f"{n:,}" for n in (band.min_tokens, band.target_tokens)),
-                    f"{band.max_tokens:,}",
-                )
-                for band in chosen.bands
-            ],
-        )
-    )
-    show("")
-    show(
-        format_table(
-            ("RULE", "SOURCE", "PRIORITY", "NOVELTY", "RISK", "HALF-LIFE", ""),
-            [
-                (
-                    rule.rule_id,
-                    rule.source_type,
-                    *(f"{n / WEIGHT_ONE:g}" for n in _weights(rule)),
-                    f"{rule.recency_half_life} waves" if rule.recency_half_life else "–",
-                    "" if rule.enabled else "off",
-                )
-                for rule in chosen.rules
-            ],
-        )
-    )
-    fetching = [rule for rule in chosen.rules if rule.enabled and rule.fetch]
-    if fetching:
-        show("\nSessions read without asking:")
-    for rule in fetching:
-        show(f"  {rule.rule_id}: {', '.join(rule.fetch)} ({fetch_bound(rule)})")
-
-
-@profile.command("history", epilog=examples("cockpit profile history"))
-@NAMED
-@AS_JSON
-def show_history(profile_id: str, as_json: bool) -> None:
-    """List the versions of a profile, oldest first."""
+def _read(profile_id: str) -> Sequence[ProfileRow]:
     name = profile_id or _first().profile_id
     versions: tuple[Profile, ...] = read_store(
         lambda connection: select_versions(connection, name), empty=()
     )
-    show_list(
-        as_json,
-        [profile_document(version) for version in versions],
-        ("VERSION", "STATUS", "BUDGET", "RANKING", "BY", "AT", "DIGEST"),
-        [
-            (
-                str(version.version),
-                version.status,
-                f"{version.total_token_budget:,}",
-                version.ranking,
-                version.updated_by,
-                version.updated_at[:16].replace("T", " "),
-                version.digest[:12],
-            )
-            for version in versions
-        ],
-        f"No profile {name} yet. The first session creates it.",
-    )
+    return [ProfileRow(version) for version in versions]
+
+
+def _find(name: str, profile_id: str) -> ProfileRow:
+    if name == "current":
+        return _chosen(profile_id, None)
+    if not name.isdecimal():
+        raise NotFound(f"{name} is no version. Write current, or a number.")
+    return _chosen(profile_id, int(name))
+
+
+def _describe(row: ProfileRow, profile_id: str) -> str:
+    chosen, running = row.profile, row.running
+    lines = [
+        f"{chosen.profile_id} version {chosen.version} · {chosen.status} · {chosen.ranking}"
+        f" · {chosen.total_token_budget:,} tokens",
+        f"by {chosen.updated_by}{f' at {chosen.updated_at}' if chosen.updated_at else ''}"
+        f" · digest {chosen.digest[:12]}",
+    ]
+    if running is not None:
+        lines.append(
+            f"temporary change: {running['waves_left']} of"
+            f" {pluralize(running['horizon_waves'], 'wave')} left, then back to"
+            f" version {running['base_version']} ({running['proposal_id']})"
+        )
+    bands = [
+        (
+            band.name,
+            *(f"{n:,}" for n in (band.min_tokens, band.target_tokens, band.max_tokens)),
+        )
+        for band in chosen.bands
+    ]
+    rules = [
+        (
+            rule.rule_id,
+            rule.source_type,
+            *(f"{n / WEIGHT_ONE:g}" for n in _weights(rule)),
+            f"{rule.recency_half_life} waves" if rule.recency_half_life else "–",
+            "" if rule.enabled else "off",
+        )
+        for rule in chosen.rules
+    ]
+    lines += ["", format_table(("BAND", "FLOOR", "TARGET", "CEILING"), bands)]
+    headings = ("RULE", "SOURCE", "PRIORITY", "NOVELTY", "RISK", "HALF-LIFE", "")
+    lines += ["", format_table(headings, rules)]
+    fetching = [rule for rule in chosen.rules if rule.enabled and rule.fetch]
+    if fetching:
+        lines += ["", "Sessions read without asking:"]
+    lines += [
+        f"  {rule.rule_id}: {', '.join(rule.fetch)} ({fetch_bound(rule)})" for rule in fetching
+    ]
+    return "\n".join(lines)
+
+
+profile = Collection(
+    "profile",
+    short_help="Manage orientation profiles.",
+    help="""Manage orientation profiles; without VERSION the versions of one are listed, the oldest first.
+
+    A profile sets how many tokens each band of a packet gets and how its facts are ranked. VERSION is a
+    number, or current; before the first session that is what the session will get. `cockpit profile current
+    --json` exports it for `cockpit profile propose`. `cockpit proposals` decides what is proposed.
+    """,
+    examples=(
+        "cockpit profile",
+        "cockpit profile current",
+        "cockpit profile propose change.json",
+        "cockpit profile rollback",
+    ),
+    row="VERSION",
+    columns={
+        "VERSION": lambda row: str(row.profile.version),
+        "STATUS": lambda row: row.profile.status,
+        "BUDGET": lambda row: f"{row.profile.total_token_budget:,}",
+        "RANKING": lambda row: row.profile.ranking,
+        "BY": lambda row: row.profile.updated_by,
+        "AT": lambda row: row.profile.updated_at[:16].replace("T", " "),
+        "DIGEST": lambda row: row.profile.digest[:12],
+    },
+    read=_read,
+    find=_find,
+    describe=_describe,
+    none="No versions yet. The first session creates the profile that `cockpit profile current` shows.",
+    body=lambda row: profile_document(row.profile),
+    document=lambda row, profile_id: {
+        **profile_document(row.profile),
+        "adaptation": row.running,
+    },
+    filters=[PROFILE],
+    details=[PROFILE],
+)
+profile.add_command(propose)
+profile.add_command(rollback)
 
 
 @profile.command("diff", epilog=examples("cockpit profile diff 1 2"))
 @click.argument("before", type=click.IntRange(min=1))
 @click.argument("after", type=click.IntRange(min=1))
-@click.option("--profile", "profile_id", default="", metavar="ID", help="Use this profile.")
+@PROFILE
 @AS_JSON
 def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
     """Compare two versions of a profile."""
-    changes = profile_differences(_chosen(profile_id, before)[0], _chosen(profile_id, after)[0])
+    changes = profile_differences(
+        _chosen(profile_id, before).profile, _chosen(profile_id, after).profile
+    )
     if as_json:
         show_json(changes)
         return
@@ -158,94 +154,30 @@ def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
     show("\n".join(lines) or "The versions are the same.")
 
 
-@profile.command("export", epilog=examples("cockpit profile export --output profile.json"))
-@NAMED
-@VERSION
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file. Default: standard output.",
-)
-def export(profile_id: str, version: int | None, output: Path | None) -> None:
-    """Export a profile as JSON.
+def _chosen(profile_id: str, version: int | None) -> ProfileRow:
+    """Return a version, the current one for None. Before the first session the shipped profile is version 1.
 
-    `cockpit profile import` reads it.
-    """
-    chosen = _chosen(profile_id, version)[0]
-    if output is None:
-        show_json(profile_document(chosen))
-        return
-    try:
-        output.write_text(json_text(profile_document(chosen), indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise WrongUse(f"{output} cannot be written: {error.strerror or error}.") from error
-    say(f"Wrote {chosen.profile_id} version {chosen.version} to {output}")
-
-
-@profile.command("changes", epilog=examples("cockpit profile changes"))
-@AS_JSON
-def show_changes(as_json: bool) -> None:
-    """List proposed profile changes, newest first."""
-    rows: list[profile_changes.ChangeProposal] = read_store(
-        profile_changes.select_changes, empty=[]
-    )
-    show_list(
-        as_json,
-        [
-            {
-                **profile_changes.detail(change),
-                "status": change.status,
-                "code": change.rejection_code,
-                "reason": change.rejection_reason,
-                "approved_by": change.approved_by,
-                "version": change.applied_version,
-                "created_at": change.created_at,
-                "decided_at": change.decided_at,
-                "payload": json.loads(change.payload),
-            }
-            for change in rows
-        ],
-        ("CHANGE", "STATUS", "PROFILE", "FROM", "WAVES", "BECAME", "BY", "WHY"),
-        [
-            (
-                change.proposal_id,
-                change.status,
-                change.profile_id,
-                str(change.base_version),
-                str(change.effective_waves) if change.effective_waves else "–",
-                str(change.applied_version) if change.applied_version else "–",
-                change.requested_by,
-                change.rejection_code or "",
-            )
-            for change in rows
-        ],
-        "No profile changes yet. `cockpit profile propose FILE` proposes one.",
-    )
-
-
-def _chosen(profile_id: str, version: int | None) -> tuple[Profile, dict[str, Any] | None]:
-    """Return the chosen profile, and for the current version its temporary change, if one is active.
-
-    Before the first session the shipped profile is version 1. Raises :class:`NotFound`.
+    Raises :class:`NotFound`.
     """
     shipped = _first()
     name = profile_id or shipped.profile_id
 
-    def read(connection: sqlite3.Connection) -> tuple[Profile, dict[str, Any] | None] | None:
+    def read(connection: sqlite3.Connection) -> ProfileRow | None:
         if not select_versions(connection, name):
             return None
         if version is not None:
-            return load(connection, name, version), None
-        return load_current(connection, name), profile_changes.running_body(connection, name)
+            return ProfileRow(load(connection, name, version))
+        running = profile_changes.running_body(connection, name)
+        return ProfileRow(load_current(connection, name), running)
 
     chosen = read_store(read) if find_project().database.exists() else None
     if chosen is not None:
         return chosen
     if name != shipped.profile_id or version not in (None, 1):
         raise NotFound(
-            f"There is no profile {name} with that version. See `cockpit profile history`."
+            f"There is no profile {name} with that version. `cockpit profile` lists its versions."
         )
-    return shipped, None
+    return ProfileRow(shipped)
 
 
 def _first() -> Profile:

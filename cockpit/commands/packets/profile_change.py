@@ -1,4 +1,4 @@
-"""``cockpit profile propose|import|approve|reject|rollback``: change orientation profiles.
+"""``cockpit profile propose`` and ``rollback``: change orientation profiles.
 
 A refusal prints its code on stdout and the reason on stderr, and ends with 3. The caller is the user,
 or the principal of a token. Specified in ``docs/reference/profile-changes.md``.
@@ -6,15 +6,16 @@ or the principal of a token. Specified in ``docs/reference/profile-changes.md``.
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, SHOWN, TOKEN, examples
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.caller_rights import find_caller, find_user
 from cockpit.commands.exit_codes import Exit, exit_code_of_error
 from cockpit.commands.open_project import (
@@ -33,134 +34,64 @@ if TYPE_CHECKING:
     from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 
 LARGEST_FILE = 1_000_000
-FILE = click.argument("file", type=click.Path(allow_dash=True, path_type=Path))
+PROFILE = click.option(
+    "--profile",
+    "profile_id",
+    default="",
+    metavar="ID",
+    help="Use this profile. Default: that of this project's token budget.",
+)
 
 
-@click.command("propose", epilog=examples("cockpit profile propose change.json"))
-@FILE
-@click.option("--profile", "profile_id", default="", metavar="ID", help="Change this profile.")
-@TOKEN
-@AS_JSON
-def propose(file: Path, profile_id: str, token: str, as_json: bool) -> None:
-    """Propose a profile change.
-
-    FILE (- for standard input) is a JSON object: base_profile_version, effective_waves, and any of
-    bands{NAME: {min_tokens, target_tokens, max_tokens}}, rules[], total_token_budget and reason. Fields
-    that it leaves out stay the same. You decide the proposal.
-    """
-    payload = _read_file(file)
-    _propose(lambda base: payload, profile_id, token, as_json)
-
-
-@click.command("import", epilog=examples("cockpit profile import profile.json --waves 10"))
-@FILE
-@click.option("--profile", "profile_id", default="", metavar="ID", help="Change this profile.")
+@click.command(
+    "propose",
+    epilog=examples(
+        "cockpit profile propose change.json", "cockpit profile propose profile.json --waves 10"
+    ),
+)
+@click.argument("file", type=click.Path(allow_dash=True, path_type=Path))
+@PROFILE
 @click.option(
     "--waves",
     type=click.IntRange(min=0),
     default=0,
-    help="Apply it for this many waves. Default: permanently.",
+    help="Apply an exported profile for this many waves. Default: permanently.",
 )
-@click.option("--reason", default="imported", metavar="TEXT", help="Record this reason.")
-@TOKEN
-@AS_JSON
-def import_profile(
-    file: Path, profile_id: str, waves: int, reason: str, token: str, as_json: bool
-) -> None:
-    """Propose an exported profile.
-
-    The guard checks it like any other change.
-    """
-    from cockpit.orient.profile_changes.profile_json import import_profile
-
-    payload = _read_file(file)
-    _propose(
-        lambda base: import_profile(payload, base, waves=waves, reason=reason),
-        profile_id,
-        token,
-        as_json,
-    )
-
-
-@click.command("approve", epilog=examples("cockpit profile approve p-1a2b3c"))
-@click.argument("proposal_id")
-@SHOWN
-@TOKEN
-@AS_JSON
-def approve(proposal_id: str, shown: str | None, token: str, as_json: bool) -> None:
-    """Approve a profile change.
-
-    It becomes the current version at once.
-    """
-    _decide(proposal_id, "approved", shown, token, as_json)
-
-
-@click.command("reject", epilog=examples("cockpit profile reject p-1a2b3c --reason 'Too large'"))
-@click.argument("proposal_id")
-@click.option("--reason", default="", metavar="TEXT", help="Send this reason to the agent.")
-@SHOWN
-@TOKEN
-@AS_JSON
-def reject(proposal_id: str, reason: str, shown: str | None, token: str, as_json: bool) -> None:
-    """Reject a profile change."""
-    _decide(proposal_id, "rejected", shown, token, as_json, reason)
-
-
-@click.command(
-    "rollback", epilog=examples("cockpit profile rollback", "cockpit profile rollback --to 3")
-)
-@click.argument("profile_id", default="")
 @click.option(
-    "--to",
-    type=click.IntRange(min=1),
-    metavar="VERSION",
-    help="Return to this version. Default: the version before the temporary change.",
+    "--reason",
+    default="imported",
+    metavar="TEXT",
+    help="Record this reason for an exported profile.",
 )
-@TOKEN
 @AS_JSON
-def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None:
-    """Roll back a temporary profile change.
+def propose(file: Path, profile_id: str, waves: int, reason: str, as_json: bool) -> None:
+    """Propose a change, or an exported profile.
 
-    The next wave uses the earlier version again.
+    FILE (- for standard input) is a JSON object: base_profile_version, effective_waves, and any of
+    bands{NAME: {min_tokens, target_tokens, max_tokens}}, rules[], total_token_budget and reason. Fields
+    that it leaves out stay the same. Or it is a whole profile, as `cockpit profile current --json` prints it.
+    The guard checks it, and you decide the proposal with `cockpit proposals`.
     """
-    from cockpit.loop.decisions.profile_change_expiry import roll_back_profile
-    from cockpit.orient.profile_changes.profile_json import profile_document
-
-    place = find_project()
-    settings = load_project_settings(place).runtime
-
-    def step(tx: Any) -> Profile:
-        name = profile_id or profiles.ensure_default(tx, settings.token_budget).profile_id
-        return roll_back_profile(
-            tx, settings, name, find_user(tx, token, "rolling back a profile"), to=to
-        )
-
-    with _print_refusal_code(as_json), open_store(place) as store:
-        restored = store.write_now(step)
-    if as_json:
-        show_json(profile_document(restored))
-    else:
-        show(f"{restored.profile_id} version {restored.version} is the current version.")
-
-
-COMMANDS = (propose, import_profile, approve, reject, rollback)
-
-
-def _propose(payload: Callable[[Profile], Any], profile_id: str, token: str, as_json: bool) -> None:
     from cockpit.loop.decisions.propose_profile_change import propose_profile_change
     from cockpit.orient.profile_changes.change_record import ChangeRefused
+    from cockpit.orient.profile_changes.profile_json import import_profile
 
+    text = _read_file(file)
     place = find_project()
     settings = load_project_settings(place).runtime
     ensure_root_token(place)
 
     def step(tx: Any) -> DecisionOutcome:
-        who = find_caller(tx, token)
+        who = find_caller(tx)
         base = profiles.ensure_default(tx, settings.token_budget)
         if profile_id:
             base = profiles.load_current(tx.connection, profile_id)
         try:
-            change = payload(base)
+            change = (
+                import_profile(text, base, waves=waves, reason=reason)
+                if _is_exported(text)
+                else text
+            )
         except ChangeRefused as error:
             raise CockpitError(f"{error.code}: {error}", code=error.code) from error
         return propose_profile_change(
@@ -178,42 +109,53 @@ def _propose(payload: Callable[[Profile], Any], profile_id: str, token: str, as_
     _print_outcome(outcome, as_json)
     if outcome.status == "pending" and not as_json:
         say(
-            f"\nlook:     cockpit proposals show {outcome.proposal_id}\n"
-            f"approve:  cockpit profile approve {outcome.proposal_id}\n"
-            f"reject:   cockpit profile reject {outcome.proposal_id} --reason '…'"
+            f"\nlook:     cockpit proposals {outcome.proposal_id}\n"
+            f"approve:  cockpit proposals approve {outcome.proposal_id}\n"
+            f"reject:   cockpit proposals reject {outcome.proposal_id} --reason '…'"
         )
     outcome.raise_if_refused()
 
 
-def _decide(
-    proposal_id: str,
-    verdict: Literal["approved", "rejected"],
-    shown: str | None,
-    token: str,
-    as_json: bool,
-    reason: str = "",
-) -> None:
-    from cockpit.loop.decisions.decide_proposal import decide_proposal
+def _is_exported(text: bytes) -> bool:
+    """Whether a document is a whole profile: a change names its bands, an export lists them."""
+    try:
+        return isinstance(json.loads(text).get("bands"), list)
+    except (ValueError, AttributeError, RecursionError):
+        return False  # refused with its fault, as a change
+
+
+@click.command(
+    "rollback", epilog=examples("cockpit profile rollback", "cockpit profile rollback --to 3")
+)
+@PROFILE
+@click.option(
+    "--to",
+    type=click.IntRange(min=1),
+    metavar="VERSION",
+    help="Return to this version. Default: the version before the temporary change.",
+)
+@AS_JSON
+def rollback(profile_id: str, to: int | None, as_json: bool) -> None:
+    """Roll back a temporary profile change.
+
+    The next wave uses the earlier version again.
+    """
+    from cockpit.loop.decisions.profile_change_expiry import roll_back_profile
+    from cockpit.orient.profile_changes.profile_json import profile_document
 
     place = find_project()
     settings = load_project_settings(place).runtime
 
-    def step(tx: Any) -> DecisionOutcome:
-        return decide_proposal(
-            tx,
-            settings,
-            proposal_id,
-            verdict,
-            find_user(tx, token, "deciding a profile change"),
-            kind="profile",
-            shown_digest=_full_digest(tx, proposal_id, shown),
-            reason=reason,
-        )
+    def step(tx: Any) -> Profile:
+        name = profile_id or profiles.ensure_default(tx, settings.token_budget).profile_id
+        return roll_back_profile(tx, settings, name, find_user(tx, "rolling back a profile"), to=to)
 
     with _print_refusal_code(as_json), open_store(place) as store:
-        outcome = store.write_now(step)
-    _print_outcome(outcome, as_json)
-    outcome.raise_if_refused()
+        restored = store.write_now(step)
+    if as_json:
+        show_json(profile_document(restored))
+    else:
+        show(f"{restored.profile_id} version {restored.version} is the current version.")
 
 
 def _print_outcome(outcome: DecisionOutcome, as_json: bool) -> None:
@@ -257,16 +199,6 @@ def _print_refusal_code(as_json: bool) -> Iterator[None]:
             else:
                 show(f"✗ {error.code}")
         raise
-
-
-def _full_digest(tx: Any, proposal_id: str, shown: str | None) -> str | None:
-    """Return the full digest for the decision; ``shown`` may be its first 8 or more characters."""
-    from cockpit.store.sessions import proposals
-
-    if shown is None:
-        return None
-    whole = proposals.load(tx.connection, proposal_id).shown_digest
-    return whole if len(shown) >= 8 and whole.startswith(shown) else shown
 
 
 def _read_file(file: Path) -> bytes:

@@ -1,91 +1,74 @@
-"""``cockpit events``: list, show and retry the events that waves handle."""
+"""``cockpit debug events``: list, show and retry the events that waves handle."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.caller_rights import find_caller
+from cockpit.commands.collection import Collection, limit_option
 from cockpit.commands.open_project import find_project, open_store, read_store
-from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.commands.terminal import say, show_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import events as stored
 from cockpit.store.sessions.events import EVENT_STATES, StoredEvent
 
 
-@click.group(
+def _read(state: Any, limit: int) -> Sequence[StoredEvent]:
+    return read_store(
+        lambda connection: stored.select_recent(connection, limit, state=state), empty=[]
+    )
+
+
+def _find(name: str) -> StoredEvent:
+    return read_store(lambda connection: stored.load(connection, name))
+
+
+events = Collection(
+    "events",
     short_help="List, show and retry events of sessions.",
-    epilog=examples("cockpit events list --state dead", "cockpit events retry e-1a2b3c"),
-)
-def events() -> None:
-    """List, show and retry the events that begin waves.
+    help="""List, show and retry the events that begin waves, newest first.
 
     An event whose wave failed too often is a dead letter: it stays until you retry it.
-    """
-
-
-@events.command("list", epilog=examples("cockpit events list --state dead --json"))
-@click.option("--state", type=click.Choice(EVENT_STATES), help="List only events in this state.")
-@click.option(
-    "-n",
-    "--lines",
-    type=click.IntRange(1, 10_000),
-    default=50,
-    show_default=True,
-    help="List this many events.",
+    """,
+    examples=(
+        "cockpit debug events --state dead",
+        "cockpit debug events e-1a2b3c",
+        "cockpit debug events retry e-1a2b3c",
+    ),
+    row="EVENT",
+    columns={
+        "EVENT": lambda event: event.event_id,
+        "STATE": lambda event: event.state,
+        "TYPE": lambda event: event.event_type,
+        "TRIES": lambda event: f"{event.attempts}/{event.max_attempts}",
+        "CREATED": lambda event: event.created_at[:16].replace("T", " "),
+        "SOURCE": lambda event: event.source,
+        "ERROR": lambda event: event.last_error[:60].replace("\n", " "),
+    },
+    read=_read,
+    find=_find,
+    none=lambda state, limit: "No events yet." if state is None else f"No event is {state}.",
+    body=lambda event: _record(event),
+    document=lambda event: {**_record(event), "payload": json.loads(event.payload_json)},
+    filters=[
+        click.option(
+            "--state", type=click.Choice(EVENT_STATES), help="List only events in this state."
+        ),
+        limit_option(50),
+    ],
 )
-@AS_JSON
-def list_events(state: Any, lines: int, as_json: bool) -> None:
-    """List events, newest first."""
-    rows: list[StoredEvent] = read_store(
-        lambda connection: stored.select_recent(connection, lines, state=state), empty=[]
-    )
-    show_list(
-        as_json,
-        [_record(event) for event in rows],
-        ("EVENT", "STATE", "TYPE", "TRIES", "CREATED", "SOURCE", "ERROR"),
-        [
-            (
-                event.event_id,
-                event.state,
-                event.event_type,
-                f"{event.attempts}/{event.max_attempts}",
-                event.created_at[:16].replace("T", " "),
-                event.source,
-                event.last_error[:60].replace("\n", " "),
-            )
-            for event in rows
-        ],
-        "No events yet." if state is None else f"No event is {state}.",
-    )
 
 
-@events.command("show", epilog=examples("cockpit events show e-1a2b3c"))
+@events.command("retry", epilog=examples("cockpit debug events retry e-1a2b3c"))
 @click.argument("event_id")
 @AS_JSON
-def show_event(event_id: str, as_json: bool) -> None:
-    """Show an event and its last error."""
-    event = read_store(lambda connection: stored.load(connection, event_id))
-    body = {**_record(event), "payload": json.loads(event.payload_json)}
-    if as_json:
-        show_json(body)
-        return
-    for name, value in body.items():
-        text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
-        show(f"{name}: {'–' if text in (None, '') else text}")
-    if event.state == "dead":
-        say(f"\nretry:  cockpit events retry {event_id}")
-
-
-@events.command("retry", epilog=examples("cockpit events retry e-1a2b3c"))
-@click.argument("event_id")
-@TOKEN
-@AS_JSON
-def retry_event(event_id: str, token: str, as_json: bool) -> None:
+def retry_event(event_id: str, as_json: bool) -> None:
     """Resume a dead letter in a new wave.
 
     It gets all of its attempts back. The session tries it in a new wave when it is resumed.
@@ -95,7 +78,7 @@ def retry_event(event_id: str, token: str, as_json: bool) -> None:
         from cockpit.access.principals import journal_actor
         from cockpit.access.token_scopes import APPROVE
 
-        caller = find_caller(tx, token)
+        caller = find_caller(tx)
         caller.require(APPROVE, "retry events")
         return stored.retry(tx, event_id, actor=journal_actor(caller))
 

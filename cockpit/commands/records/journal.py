@@ -1,4 +1,4 @@
-"""``cockpit journal``: show, verify and export the journal."""
+"""``cockpit journal`` and ``cockpit debug journal``: show, verify and export the journal."""
 
 from __future__ import annotations
 
@@ -42,15 +42,17 @@ class NotAnchored(CockpitError):
 
 
 @click.group(
-    short_help="Show, verify and export the journal.",
-    epilog=examples("cockpit journal tail -f", "cockpit journal verify"),
+    "journal",
+    short_help="Verify and export the journal.",
+    epilog=examples("cockpit debug journal verify"),
 )
-def journal() -> None:
-    """Show, verify and export the journal: one row per step, chained by digests."""
+def journal_checks() -> None:
+    """Verify and export the journal: one row per step, chained by digests."""
 
 
-@journal.command(
-    epilog=examples("cockpit journal tail -n 50 --session last", "cockpit journal tail -f --json")
+@click.command(
+    short_help="Show the newest rows of the journal.",
+    epilog=examples("cockpit journal -n 50 --session last", "cockpit journal -f --json"),
 )
 @click.option("--session", metavar="ID", help="Show only rows of this session, an id or last.")
 @click.option(
@@ -63,8 +65,8 @@ def journal() -> None:
 )
 @click.option("-f", "--follow", "live", is_flag=True, help="Print new rows as they are written.")
 @click.option("--json", "as_json", is_flag=True, help="Print whole rows, one JSON document a line.")
-def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
-    """Show the newest rows of the journal."""
+def journal(session: str | None, lines: int, live: bool, as_json: bool) -> None:
+    """Show the newest rows of the journal: one row per step, chained by digests."""
     if live:
         asyncio.run(_follow(session, lines, as_json))
         return
@@ -74,7 +76,7 @@ def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
     _print(newest_rows, as_json)
 
 
-@journal.command(epilog=examples("cockpit journal verify --json"))
+@journal_checks.command(epilog=examples("cockpit debug journal verify --json"))
 @click.option(
     "--export",
     "exported",
@@ -122,7 +124,7 @@ def _verify_export(lines: TextIO, as_json: bool) -> bool:
     except UnicodeDecodeError as error:
         raise click.UsageError(f"The export is not UTF-8 text: {error}.") from error
     difference = None
-    if verdict.ok and find_project(settled=False).database.exists():
+    if verdict.ok and find_project().database.exists():
         with open_store(find_project()) as store:
             difference = store.read_now(lambda connection: compare_with_store(connection, verdict))
     number, why = verdict.broken or (None, None)
@@ -162,7 +164,9 @@ def _verify_store() -> tuple[verify_chain.Verdict, str]:
         return verdict, store.anchor.fault
 
 
-@journal.command(epilog=examples("cockpit journal anchor", "cockpit journal anchor --accept"))
+@journal_checks.command(
+    epilog=examples("cockpit debug journal anchor", "cockpit debug journal anchor --accept")
+)
 @click.option("--accept", is_flag=True, help="Use the store as it is, after you restored a backup.")
 def anchor(accept: bool) -> None:
     """Show the anchor, or accept a changed store.
@@ -174,7 +178,7 @@ def anchor(accept: bool) -> None:
     with open_store(find_project()) as store:
         kept = store.anchor
         if accept and kept.fault:
-            store.write_now(lambda tx: find_user(tx, "", "accepting a changed store"))
+            store.write_now(lambda tx: find_user(tx, "accepting a changed store"))
             fault = kept.fault
             store.write_now(lambda tx: _record_accepted(tx, fault))
             kept.accept()
@@ -193,7 +197,7 @@ def _record_accepted(tx: Tx, fault: str) -> None:
     tx.journal(JournalAnchored(seq=seq, digest=digest, fault=fault), actor="person")
 
 
-@journal.command(epilog=examples("cockpit journal export > journal.jsonl"))
+@journal_checks.command(epilog=examples("cockpit debug journal export > journal.jsonl"))
 @click.option("--session", metavar="ID", help="Export only rows of this session, an id or last.")
 @click.option(
     "--task",
@@ -204,7 +208,7 @@ def export(session: str | None, task: str | None) -> None:
     """Export all rows as JSON Lines.
 
     It writes one JSON document per row to standard output, with its digest, so that
-    `cockpit journal verify --export FILE` checks the export anywhere.
+    `cockpit debug journal verify --export FILE` checks the export anywhere.
     """
     if task is not None:
         if session is not None:
@@ -245,7 +249,7 @@ def _export_remote(task: str) -> None:
         if newest is None:
             raise WrongUse(
                 f"No worker of another machine has worked on {task_id}, so it has no journal from"
-                " there. `cockpit journal tail` shows the journal here."
+                " there. `cockpit journal` shows the journal here."
             )
         return remote_runs.select_rows(connection, task_id, newest.run, newest.fence)
 

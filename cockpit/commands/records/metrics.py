@@ -1,4 +1,4 @@
-"""``cockpit metrics``: print metrics from the journal in Prometheus text format."""
+"""``cockpit debug metrics``: print metrics from the journal in Prometheus text format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cockpit.commands.terminal import show
 
 @click.command(
     short_help="Print metrics in Prometheus format.",
-    epilog=examples("cockpit metrics > cockpit.prom"),
+    epilog=examples("cockpit debug metrics > cockpit.prom"),
 )
 def metrics() -> None:
     """Print the metrics of this project, from its journal and tables, in Prometheus text format."""

@@ -1,113 +1,61 @@
-"""``cockpit outbox``: list and show the actions that were planned, with their receipts."""
+"""``cockpit debug outbox``: list and show the actions that were planned, with their receipts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
+from msgspec import Struct
 
-from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.collection import Collection, limit_option
 from cockpit.commands.open_project import choose_session, read_store
-from cockpit.commands.terminal import json_text, show, show_json, show_list
+from cockpit.commands.terminal import json_text
 from cockpit.store.sessions import outbox as stored
-from cockpit.store.sessions.outbox import PHASES, OutboxAction
+from cockpit.store.sessions.outbox import PHASES, OutboxAction, Receipt
 
 
-@click.group(
-    short_help="List and show actions and their receipts.",
-    epilog=examples("cockpit outbox list --phase failed_terminal", "cockpit outbox show a-1a2b3c"),
-)
-def outbox() -> None:
-    """List and show the actions that agents planned, with the receipt of every attempt.
+class PlannedAction(Struct, frozen=True):
+    """An action, and its receipts where it is shown alone."""
 
-    An action in phase failed_terminal failed permanently, or was refused before it ran.
-    """
+    action: OutboxAction
+    receipts: Sequence[Receipt] = ()
 
 
-@outbox.command("list", epilog=examples("cockpit outbox list --session last --json"))
-@click.option(
-    "--phase",
-    type=click.Choice(PHASES),
-    metavar="PHASE",
-    help="List only actions in this phase, for example failed_terminal.",
-)
-@click.option("--session", metavar="ID", help="List only actions of this session, an id or last.")
-@click.option(
-    "-n",
-    "--lines",
-    type=click.IntRange(1, 10_000),
-    default=50,
-    show_default=True,
-    help="List this many actions.",
-)
-@AS_JSON
-def list_actions(phase: str | None, session: str | None, lines: int, as_json: bool) -> None:
-    """List actions, newest first."""
+def _read(phase: str | None, session: str | None, limit: int) -> Sequence[PlannedAction]:
     rows: list[OutboxAction] = read_store(
         lambda connection: stored.select_recent(
             connection,
-            lines,
+            limit,
             phase=phase,
             session_id=None if session is None else choose_session(connection, session),
         ),
         empty=[],
     )
-    show_list(
-        as_json,
-        [_record(action) for action in rows],
-        ("ACTION", "PHASE", "TYPE", "TRIES", "WAVE", "TITLE", "ERROR"),
-        [
-            (
-                action.action_id,
-                action.phase,
-                action.action_type,
-                f"{action.attempts}/{action.max_attempts}",
-                action.wave_id,
-                action.title[:60],
-                action.last_error[:60].replace("\n", " "),
-            )
-            for action in rows
-        ],
-        "No actions yet." if phase is None else f"No action is {phase}.",
-    )
+    return [PlannedAction(action) for action in rows]
 
 
-@outbox.command("show", epilog=examples("cockpit outbox show a-1a2b3c"))
-@click.argument("action_id")
-@AS_JSON
-def show_action(action_id: str, as_json: bool) -> None:
-    """Show an action and its receipts."""
-    action, receipts = read_store(
-        lambda connection: (
-            stored.load(connection, action_id),
-            stored.select_receipts(connection, action_id),
+def _find(name: str) -> PlannedAction:
+    return read_store(
+        lambda connection: PlannedAction(
+            stored.load(connection, name), stored.select_receipts(connection, name)
         )
     )
-    body = {
-        **_record(action),
-        "payload": dict(action.payload),
-        "receipts": [
-            {
-                "receipt_id": receipt.receipt_id,
-                "attempt": receipt.attempt,
-                "status": receipt.status,
-                "terminal": receipt.terminal,
-                "summary": receipt.summary,
-                "detail": dict(receipt.detail),
-            }
-            for receipt in receipts
-        ],
-    }
-    if as_json:
-        show_json(body)
-        return
-    for name, value in _record(action).items():
-        show(f"{name}: {'–' if value in (None, '') else value}")
-    show(f"payload: {json_text(body['payload'])}")
-    for receipt in receipts:
-        show(f"receipt {receipt.attempt}: {receipt.status}: {receipt.summary}")
-    if not receipts:
-        show("receipts: none; it did not run")
+
+
+def _document(row: PlannedAction) -> dict[str, Any]:
+    receipts = [
+        {
+            "receipt_id": receipt.receipt_id,
+            "attempt": receipt.attempt,
+            "status": receipt.status,
+            "terminal": receipt.terminal,
+            "summary": receipt.summary,
+            "detail": dict(receipt.detail),
+        }
+        for receipt in row.receipts
+    ]
+    return {**_record(row.action), "payload": dict(row.action.payload), "receipts": receipts}
 
 
 def _record(action: OutboxAction) -> dict[str, Any]:
@@ -126,3 +74,52 @@ def _record(action: OutboxAction) -> dict[str, Any]:
         "lease_owner": action.lease_owner,
         "last_error": action.last_error,
     }
+
+
+def _describe(row: PlannedAction) -> str:
+    receipts = [
+        f"receipt {receipt.attempt}: {receipt.status}: {receipt.summary}"
+        for receipt in row.receipts
+    ]
+    fields = {**_record(row.action), "payload": json_text(dict(row.action.payload))}
+    lines = [f"{name}: {value}" for name, value in fields.items() if value not in (None, "")]
+    return "\n".join([*lines, *(receipts or ["receipts: none; it did not run"])])
+
+
+outbox = Collection(
+    "outbox",
+    short_help="List and show actions and their receipts.",
+    help="""List and show the actions that agents planned, newest first, with the receipt of every attempt.
+
+    An action in phase failed_terminal failed permanently, or was refused before it ran.
+    """,
+    examples=("cockpit debug outbox --phase failed_terminal", "cockpit debug outbox a-1a2b3c"),
+    row="ACTION",
+    columns={
+        "ACTION": lambda row: row.action.action_id,
+        "PHASE": lambda row: row.action.phase,
+        "TYPE": lambda row: row.action.action_type,
+        "TRIES": lambda row: f"{row.action.attempts}/{row.action.max_attempts}",
+        "WAVE": lambda row: row.action.wave_id,
+        "TITLE": lambda row: row.action.title[:60],
+        "ERROR": lambda row: row.action.last_error[:60].replace("\n", " "),
+    },
+    read=_read,
+    find=_find,
+    none=lambda phase, **_: "No actions yet." if phase is None else f"No action is {phase}.",
+    describe=_describe,
+    body=lambda row: _record(row.action),
+    document=_document,
+    filters=[
+        click.option(
+            "--phase",
+            type=click.Choice(PHASES),
+            metavar="PHASE",
+            help="List only actions in this phase, for example failed_terminal.",
+        ),
+        click.option(
+            "--session", metavar="ID", help="List only actions of this session, an id or last."
+        ),
+        limit_option(50),
+    ],
+)

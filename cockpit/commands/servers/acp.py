@@ -99,7 +99,7 @@ async def _prepare(
     from cockpit.commands.unconfined import settle_unconfined
     from cockpit.core.project.project_trust import list_untrusted
 
-    place = find_project(ask=lambda _: False, start=folder)
+    place = find_project(folder)
     if not (place.git or place.folder.is_dir() or place.database.exists()):
         raise ProjectNotOpened(
             f"{folder} is not a project: it is not in a git repository and has no .cockpit folder. Open your"

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.confirm import confirm
 from cockpit.commands.open_project import WrongUse, find_project, open_store
 from cockpit.commands.terminal import format_table, is_terminal, say, show, show_json
 from cockpit.core.project_paths import user_folder
@@ -44,7 +45,7 @@ _YES = click.option("--yes", is_flag=True, help="Write without asking. The diff 
 @click.group(
     short_help="Manage hooks of external agents.",
     invoke_without_command=True,
-    epilog=examples("cockpit hook install claude", "cockpit hook status"),
+    epilog=examples("cockpit hook install claude", "cockpit debug hooks"),
 )
 @click.option(
     "--agent", default="", metavar="NAME", help="Name the calling agent: claude or codex."
@@ -121,7 +122,7 @@ def install(agent: str, scope: Scope, yes: bool, approve: bool, guard: bool) -> 
     )
     _change(settings, text, yes)
     if scope != "user" and install_hooks.list_installed(_settings(agent, scope)):
-        with open_store(find_project(settled=False)):
+        with open_store(find_project()):
             pass  # a hook never makes a store: it would make one in each folder that an agent visits
     if agent == "codex":
         say("Codex must trust new hooks: open /hooks in it once.")
@@ -145,14 +146,14 @@ def uninstall(agent: str, scope: Scope, yes: bool) -> None:
     _change(settings, install_hooks.without_ours(settings), yes)
 
 
-@hook.command("status", epilog=examples("cockpit hook status --json"))
+@click.command("hooks", epilog=examples("cockpit debug hooks --json"))
 @AS_JSON
 def status(as_json: bool) -> None:
     """Show installed hooks and pending events.
 
     It prints where hooks are installed, how many events wait to be absorbed, and the end of the log.
     """
-    place = find_project(settled=False)
+    place = find_project()
     scopes: list[tuple[str, Scope]] = [("claude", "project"), ("claude", "local")]
     scopes += [("claude", "user"), ("codex", "project"), ("codex", "user")]
     records: list[dict[str, Any]] = []
@@ -189,7 +190,7 @@ def status(as_json: bool) -> None:
 
 
 def _settings(agent: str, scope: Scope) -> Settings:
-    place = find_project(settled=False)
+    place = find_project()
     path = install_hooks.place_of(agent, scope, place.root, os.environ)
     return install_hooks.load(agent, path, inside=None if scope == "user" else place.root)
 
@@ -220,12 +221,7 @@ def _change(settings: Settings, after: str | None, yes: bool) -> None:
         lineterm="",
     )
     show("\n".join(lines))
-    if not yes:
-        if not is_terminal(sys.stdin):
-            raise WrongUse("No terminal to confirm on; nothing was written. Pass --yes.")
-        if not click.confirm("Write this change?", err=True):
-            say("Nothing was written.")
-            return
+    confirm("Write this change?", yes=yes, undone="nothing was written")
     backup = install_hooks.write(settings, after)
     note = f"; the old file is in {backup}" if backup is not None else ""
     say(f"{'written' if after is not None else 'removed'}  {settings.path}{note}")
@@ -235,7 +231,7 @@ def _waiting() -> tuple[int, int]:
     """Return the counts of pending and of failed events, without creating a store."""
     from cockpit.store.hooks import pending_events
 
-    place = find_project(settled=False)
+    place = find_project()
     if not place.database.exists():
         return 0, 0
     files = len(spool.list_files(str(place.state)))

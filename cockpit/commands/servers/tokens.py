@@ -9,24 +9,70 @@ import click
 
 from cockpit.access.capability_tokens import ROOT_FILE, Token, issue, listed, revoke
 from cockpit.access.token_scopes import SCOPES, read_scopes
-from cockpit.cli_options import AS_JSON, TOKEN, Duration, examples
+from cockpit.cli_options import AS_JSON, Duration, examples
 from cockpit.commands.caller_rights import find_user
+from cockpit.commands.collection import Collection, Listed
 from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
-from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.clock import format_time
+from cockpit.core.errors import NotFound
 
 
-@click.group(
+def _read() -> Listed[Token]:
+    rows: list[Token] = read_store(listed, empty=[])
+    root = find_project().state / ROOT_FILE
+    remarks = [f"The root token is in {root}; only you can read it."] if root.exists() else []
+    return Listed(rows, remarks)
+
+
+def _find(name: str) -> Token:
+    for token in _read().rows:
+        if token.cap_id == name:
+            return token
+    raise NotFound(f"There is no token {name}.")
+
+
+def _record(token: Token) -> dict[str, Any]:
+    return {
+        "cap_id": token.cap_id,
+        "namespace": token.namespace,
+        "scopes": list(token.scopes),
+        "status": token.status(_now()),
+        "expires_at": token.expires_at,
+        "revoked_at": token.revoked_at,
+        "issued_by": token.issued_by,
+        "created_at": token.created_at,
+    }
+
+
+tokens = Collection(
+    "tokens",
     short_help="Manage capability tokens.",
-    epilog=examples(
-        "cockpit tokens issue --namespace ci --scope work.write --expires 1h", "cockpit tokens list"
-    ),
-)
-def tokens() -> None:
-    """Manage capability tokens.
+    help="""Manage capability tokens, also expired and revoked ones.
 
-    A token makes its holder a principal with some scopes. Only its hash is stored.
-    """
+    A token makes its holder a principal with some scopes. Only its hash is stored. A command acts for the
+    holder of the token in COCKPIT_TOKEN.
+    """,
+    examples=(
+        "cockpit tokens",
+        "cockpit tokens issue --namespace ci --scope work.write --expires 1h",
+    ),
+    row="TOKEN",
+    columns={
+        "TOKEN": lambda token: token.cap_id,
+        "STATUS": lambda token: token.status(_now()),
+        "NAMESPACE": lambda token: token.namespace,
+        "EXPIRES": lambda token: (
+            token.expires_at[:16].replace("T", " ") if token.expires_at else "–"
+        ),
+        "BY": lambda token: token.issued_by,
+        "SCOPES": lambda token: ", ".join(token.scopes),
+    },
+    read=_read,
+    find=_find,
+    body=_record,
+    none="No tokens yet. The first start makes the root token.",
+)
 
 
 @tokens.command(
@@ -53,10 +99,9 @@ def tokens() -> None:
     metavar="TIME",
     help="Let it expire after this time, for example 15m or 7d. Default: never.",
 )
-@TOKEN
 @AS_JSON
 def issue_token(
-    namespace: str, scopes: tuple[str, ...], expires: float | None, token: str, as_json: bool
+    namespace: str, scopes: tuple[str, ...], expires: float | None, as_json: bool
 ) -> None:
     """Issue a token and print it once.
 
@@ -71,7 +116,7 @@ def issue_token(
             tx,
             namespace=namespace,
             scopes=granted_scopes,
-            by=find_user(tx, token, "issuing a token"),
+            by=find_user(tx, "issuing a token"),
             expires_s=expires,
         )
 
@@ -87,60 +132,17 @@ def issue_token(
     )
 
 
-@tokens.command("list", epilog=examples("cockpit tokens list --json"))
-@AS_JSON
-def list_tokens(as_json: bool) -> None:
-    """List all tokens, also expired and revoked."""
-    rows: list[Token] = read_store(listed, empty=[])
-    show_list(
-        as_json,
-        [_record(token) for token in rows],
-        ("TOKEN", "STATUS", "NAMESPACE", "EXPIRES", "BY", "SCOPES"),
-        [
-            (
-                token.cap_id,
-                token.status(_now()),
-                token.namespace,
-                token.expires_at[:16].replace("T", " ") if token.expires_at else "–",
-                token.issued_by,
-                ", ".join(token.scopes),
-            )
-            for token in rows
-        ],
-        "No tokens yet. The first start makes the root token.",
-    )
-    root = find_project().state / ROOT_FILE
-    if root.exists() and not as_json:
-        say(f"The root token is in {root}; only you can read it.")
-
-
 @tokens.command("revoke", epilog=examples("cockpit tokens revoke cap-1a2b3c"))
 @click.argument("cap_id")
-@TOKEN
 @AS_JSON
-def revoke_token(cap_id: str, token: str, as_json: bool) -> None:
+def revoke_token(cap_id: str, as_json: bool) -> None:
     """Revoke a token permanently."""
     with open_store(find_project()) as store:
-        ended = store.write_now(
-            lambda tx: revoke(tx, cap_id, find_user(tx, token, "revoking a token"))
-        )
+        ended = store.write_now(lambda tx: revoke(tx, cap_id, find_user(tx, "revoking a token")))
     if as_json:
         show_json(_record(ended))
     else:
         say(f"{cap_id} of {ended.namespace} is revoked.")
-
-
-def _record(token: Token) -> dict[str, Any]:
-    return {
-        "cap_id": token.cap_id,
-        "namespace": token.namespace,
-        "scopes": list(token.scopes),
-        "status": token.status(_now()),
-        "expires_at": token.expires_at,
-        "revoked_at": token.revoked_at,
-        "issued_by": token.issued_by,
-        "created_at": token.created_at,
-    }
 
 
 def _now() -> str:

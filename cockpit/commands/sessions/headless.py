@@ -280,7 +280,7 @@ def _choose_resumable(connection: sqlite3.Connection, named: str) -> str:
         raise WrongUse(
             f"{chosen.session_id} is the {chosen.role} of {chosen.task_id} and works in the worktree of that"
             f" task. Run `cockpit work --task {chosen.task_id}`, after"
-            f" `cockpit tasks unblock {chosen.task_id}` if the task is blocked."
+            f" `cockpit tasks move {chosen.task_id} unblocked` if the task is blocked."
         )
     return chosen.session_id
 

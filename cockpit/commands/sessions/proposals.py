@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ import click
 
 from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, SHOWN, examples
+from cockpit.commands.collection import Collection, Columns, Listed
 from cockpit.commands.open_project import (
     find_project,
     load_project_settings,
@@ -26,7 +27,12 @@ from cockpit.commands.sessions.proposal_records import (
     format_span,
 )
 from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
-from cockpit.commands.terminal import output_width, say, show, show_json, show_list
+from cockpit.commands.sessions.waiting_everywhere import (
+    COLUMNS_ELSEWHERE,
+    ElsewhereRow,
+    read_everywhere,
+)
+from cockpit.commands.terminal import output_width, say, show, show_json
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
 from cockpit.core.processes import is_process_alive
@@ -41,35 +47,11 @@ from cockpit.store.sessions.proposals import Proposal
 from cockpit.tasks.agent_changes.change_payload import TYPES
 
 
-@click.group(
-    short_help="List, show and decide proposals.",
-    epilog=examples("cockpit proposals list", "cockpit proposals show p-1a2b3c"),
-)
-def proposals() -> None:
-    """List, show and decide the proposals of every session in this project.
-
-    A proposal is decided once; the first decision counts.
-    """
-
-
-@proposals.command(
-    "list",
-    epilog=examples(
-        "cockpit proposals list --all --json", "cockpit proposals list --all-projects --json"
-    ),
-)
-@click.option("--all", "every", is_flag=True, help="List decided proposals too, newest first.")
-@click.option("--all-projects", is_flag=True, help="List pending proposals of all your projects.")
-@AS_JSON
-def list_proposals(every: bool, all_projects: bool, as_json: bool) -> None:
-    """List pending proposals, oldest first."""
+def _read(every: bool, all_projects: bool) -> Sequence[Proposal] | Listed[Any]:
     if all_projects:
         if every:
             raise click.UsageError("--all and --all-projects exclude each other.")
-        from cockpit.commands.sessions.waiting_everywhere import list_everywhere
-
-        list_everywhere(as_json)
-        return
+        return read_everywhere()
     if read_store(has_abandoned, empty=False):
         place = find_project()
         asyncio.run(
@@ -81,69 +63,91 @@ def list_proposals(every: bool, all_projects: bool, as_json: bool) -> None:
         )
     read = stored.select_recent if every else stored.select_pending
     rows: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
+    return rows
+
+
+def _find(name: str) -> Proposal:
+    return read_store(lambda connection: stored.load(connection, name))
+
+
+def _columns(rows: Sequence[Any]) -> Columns[Any]:
+    if isinstance(rows[0], ElsewhereRow):
+        return COLUMNS_ELSEWHERE
     now = datetime.now(UTC)
+    columns: dict[str, Callable[[Any], str]] = {
+        "PROPOSAL": lambda row: row.proposal_id,
+        "KIND": lambda row: row.kind,
+        "RISK": lambda row: row.risk,
+        "STATUS": stored.shown_status,
+        "AGE": lambda row: format_span((now - parse_time(row.created_at)).total_seconds()),
+        "LEFT": lambda row: format_left(row, now),
+        "SESSION": lambda row: row.session_id,
+    }
     # Who asks and where is a question only where an external agent does.
-    by_agent = any(find_origin(proposal) for proposal in rows)
-    show_list(
-        as_json,
-        [describe_record(proposal) for proposal in rows],
-        (
-            *("PROPOSAL", "KIND", "RISK", "STATUS", "AGE", "LEFT", "SESSION"),
-            *(("FROM",) if by_agent else ()),
-            "TITLE",
-        ),
-        [
-            (
-                proposal.proposal_id,
-                proposal.kind,
-                proposal.risk,
-                stored.shown_status(proposal),
-                format_span((now - parse_time(proposal.created_at)).total_seconds()),
-                format_left(proposal, now),
-                proposal.session_id,
-                *(
-                    (" · ".join(filter(None, find_origin(proposal).values())) or "–",)
-                    if by_agent
-                    else ()
-                ),
-                proposal.title,
-            )
-            for proposal in rows
-        ],
-        "No proposals yet." if every else "No proposal waits for a decision.",
-    )
+    if any(find_origin(proposal) for proposal in rows):
+        columns["FROM"] = lambda row: " · ".join(filter(None, find_origin(row).values())) or "–"
+    return {**columns, "TITLE": lambda row: row.title}
 
 
-@proposals.command("show", epilog=examples("cockpit proposals show p-1a2b3c"))
-@click.argument("proposal_id")
-@AS_JSON
-def show_proposal(proposal_id: str, as_json: bool) -> None:
-    """Show a proposal in full, with its digest."""
-    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
-    if as_json:
-        show_json({**describe_record(proposal), "body": dict(proposal.body)})
-        return
+def _describe(proposal: Proposal) -> str:
     show(proposal_text(proposal, width=output_width() or WIDTH))
     if proposal.status == "pending":
-        shown = proposal.shown_digest[:8]
-        is_question = bool(proposal.body.get("questions"))
-        can_answer = is_question and bool(proposal.body.get("form"))
-        say(
-            (
-                f"\napprove:  cockpit proposals approve {proposal_id} --shown {shown}\n"
-                if not is_question
-                else f"\nanswer:   cockpit proposals answer {proposal_id} ANSWER …\n"
-                if can_answer
-                else "\n"
-            )
-            + f"discuss:  cockpit proposals discuss {proposal_id} --words '…'\n"
-            f"reject:   cockpit proposals reject {proposal_id} --reason '…'"
-            + (
-                f"\nedit:     cockpit proposals edit {proposal_id}"
-                if _is_editable(proposal)
-                else ""
-            )
-        )
+        say(_say_how(proposal))
+    return ""
+
+
+def _say_how(proposal: Proposal) -> str:
+    """Return the commands that decide a proposal."""
+    command, name = "cockpit proposals", proposal.proposal_id
+    lines = [""]
+    if not proposal.body.get("questions"):
+        lines.append(f"approve:  {command} approve {name} --shown {proposal.shown_digest[:8]}")
+    elif proposal.body.get("form"):
+        lines.append(f"answer:   {command} answer {name} ANSWER …")
+    lines.append(f"discuss:  {command} discuss {name} --words '…'")
+    lines.append(f"reject:   {command} reject {name} --reason '…'")
+    if _is_editable(proposal):
+        lines.append(f"edit:     {command} edit {name}")
+    return "\n".join(lines)
+
+
+def _none(every: bool, all_projects: bool) -> str:
+    if all_projects:
+        return "No proposal waits for a decision in any project."
+    return "No proposals yet." if every else "No proposal waits for a decision."
+
+
+proposals = Collection[Any](
+    "proposals",
+    short_help="List, show and decide proposals.",
+    help="""List, show and decide the proposals of every session in this project.
+
+    Pending ones are listed, the oldest first. With PROPOSAL it prints that one in full, with its digest. A
+    proposal is decided once; the first decision counts.
+    """,
+    examples=(
+        "cockpit proposals",
+        "cockpit proposals p-1a2b3c",
+        "cockpit proposals --all --json",
+        "cockpit proposals --all-projects --json",
+    ),
+    row="PROPOSAL",
+    columns=_columns,
+    read=_read,
+    find=_find,
+    describe=_describe,
+    none=_none,
+    body=lambda row: row.body() if isinstance(row, ElsewhereRow) else describe_record(row),
+    document=lambda row: {**describe_record(row), "body": dict(row.body)},
+    filters=[
+        click.option(
+            "--all", "every", is_flag=True, help="List decided proposals too, newest first."
+        ),
+        click.option(
+            "--all-projects", is_flag=True, help="List pending proposals of all your projects."
+        ),
+    ],
+)
 
 
 @proposals.command(
@@ -174,12 +178,12 @@ def approve(
     """Approve a proposal.
 
     A proposal of high risk needs --shown with its digest. Permissions of external agents can be approved
-    with --always; `cockpit proposals rules` lists what is allowed so.
+    with --always; `cockpit trust rules` lists what is allowed so.
     """
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if proposal.risk == "high" and not shown and proposal.status == "pending":
         raise Stale(
-            f"{proposal_id} has high risk and needs its digest. Run `cockpit proposals show {proposal_id}`"
+            f"{proposal_id} has high risk and needs its digest. Run `cockpit proposals {proposal_id}`"
             " and approve it with the --shown printed there."
         )
     digest = _digest(proposal, shown)
@@ -248,7 +252,7 @@ def answer(proposal_id: str, answers: tuple[str, ...], shown: str | None, as_jso
 
     Give one ANSWER for each question, in order: the number or the name of an option, several with
     commas where more than one may be chosen, or a text of your own. An empty ANSWER leaves a question out.
-    `cockpit proposals show` numbers the options.
+    `cockpit proposals PROPOSAL` numbers the options.
     """
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     questions = proposal.body.get("questions") or []
@@ -298,46 +302,7 @@ def edit(proposal_id: str, text: str | None, shown: str | None, as_json: bool) -
         show_json(describe_record(revision))
         return
     say("\n".join(framed(f"{revision_id} revises {proposal_id}", revision.title)))
-    say(f"show:     cockpit proposals show {revision_id}")
-
-
-@proposals.command(
-    "rules",
-    short_help="List or remove what agents may always do.",
-    epilog=examples("cockpit proposals rules", "cockpit proposals rules --remove r-1a2b3c4d"),
-)
-@click.option("--remove", metavar="RULE", help="Remove this rule: the agent asks again.")
-@AS_JSON
-def rules(remove: str | None, as_json: bool) -> None:
-    """List what external agents may do without asking you, in all projects.
-
-    `cockpit proposals approve ID --always` adds a rule. `cockpit trust rules list` has these and all others.
-    """
-    from cockpit.loop.permissions.permission_rules import load_rules, remove_rule
-
-    user_dir = load_project_settings(find_project()).runtime.user_dir
-    if remove is not None:
-        user_presence.require_no_agent("removing a rule")
-        rule = remove_rule(user_dir, remove)
-        say("\n".join(framed(f"{remove} is removed", rule.what)))
-        return
-    listed = load_rules(user_dir)
-    show_list(
-        as_json,
-        [
-            {
-                "rule_id": rule.rule_id,
-                "agent": rule.agent,
-                "project": rule.project,
-                "kind": rule.kind,
-                "what": rule.what,
-            }
-            for rule in listed
-        ],
-        ("RULE", "AGENT", "KIND", "PROJECT", "WHAT"),
-        [(rule.rule_id, rule.agent, rule.kind, rule.project, rule.what) for rule in listed],
-        "No rules. `cockpit proposals approve ID --always` adds one.",
-    )
+    say(f"show:     cockpit proposals {revision_id}")
 
 
 async def _edit_in_runtime(
@@ -402,7 +367,7 @@ def _follow_up(connection: sqlite3.Connection, proposal: Proposal) -> list[str]:
         ]
     return [
         f"Nothing is removed. {each.proposal_id} waits: {each.title}"
-        f"\nshow:     cockpit proposals show {each.proposal_id}"
+        f"\nshow:     cockpit proposals {each.proposal_id}"
         for each in stored.select_for_session(connection, proposal.session_id)
         if each.status == "pending" and each.body.get("type") in TYPES
     ]
@@ -422,7 +387,7 @@ def _digest(proposal: Proposal, shown: str | None) -> str:
     if len(shown) < 8 or not proposal.shown_digest.startswith(shown):
         raise Stale(
             f"{proposal.proposal_id} does not have the digest {shown}. Nothing was decided. Look at it"
-            f" again with `cockpit proposals show {proposal.proposal_id}`."
+            f" again with `cockpit proposals {proposal.proposal_id}`."
         )
     return proposal.shown_digest
 

@@ -6,19 +6,16 @@ Specified in ``docs/reference/loop.md``, rewind.
 from __future__ import annotations
 
 import asyncio
-import sys
-
-import click
 
 from cockpit.commands.caller_rights import find_user
+from cockpit.commands.confirm import confirm
 from cockpit.commands.open_project import (
-    WrongUse,
     choose_session,
     find_project,
     open_store,
     require_records,
 )
-from cockpit.commands.terminal import is_terminal, say, show, show_json
+from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.text import pluralize
 from cockpit.loop.rewind.apply_rewind import rewind
 from cockpit.loop.rewind.plan_rewind import RewindPlan, plan_rewind
@@ -35,15 +32,11 @@ def rewind_session(session: str, wave: int, *, asks: bool, as_json: bool) -> Non
     place = find_project()
     with open_store(place) as store:
         session_id = store.read_now(lambda connection: choose_session(connection, session))
-        store.write_now(lambda tx: require_person(find_user(tx, "", "going back to a wave")))
+        store.write_now(lambda tx: require_person(find_user(tx, "going back to a wave")))
         plan = asyncio.run(plan_rewind(store, session_id, wave))
         if not as_json:
             show("\n".join(_describe(plan)))
-        if asks:
-            if not is_terminal(sys.stdin):
-                raise WrongUse("No terminal to confirm on; nothing was changed. Pass --yes.")
-            if not click.confirm(f"Go back to wave {wave}?", default=False, err=True):
-                raise click.Abort
+        confirm(f"Go back to wave {wave}?", yes=not asks, undone="nothing was changed")
         done = asyncio.run(rewind(store, place, plan))
     if as_json:
         show_json(

@@ -88,7 +88,7 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--agent",
     metavar="NAME",
-    help="Let this external agent do it, for example claude. `cockpit agents list` shows them.",
+    help="Let this external agent do it, for example claude. `cockpit agents` shows them.",
 )
 @click.option(
     "--worktree",

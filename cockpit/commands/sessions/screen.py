@@ -63,7 +63,7 @@ def open_project_screen(
     and not driven.
     """
     require_terminal()
-    place = find_project(ask=_ask_to_move)
+    place = find_project()
     settings = load_project_settings(place, flags, ask=_ask_to_trust)
     settings = give_to_agent(settings, agent)
     ensure_root_token(place)
@@ -93,18 +93,6 @@ def give_to_agent(settings: Settings, agent: str) -> Settings:
     return replace(settings, runtime=replace(settings.runtime, agent=name))
 
 
-def _ask_to_move(question: str) -> bool:
-    from cockpit.app.ask_before_start import ask_on_screen
-
-    text = (
-        "Older versions of cockpit kept the store, tokens, logs and worktrees of a project in its"
-        " checkout. They belong into your own state folder, where nothing can come with a repository."
-        " Without the move cockpit does not open this project; `cockpit state move --leave` begins an"
-        " empty state."
-    )
-    return ask_on_screen(question, text, agree="move it", refuse="leave")
-
-
 def _ask_to_trust(title: str, text: str) -> bool:
     from cockpit.app.ask_before_start import ask_on_screen
 
@@ -116,7 +104,7 @@ def require_terminal() -> None:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise WrongUse(
             "The screen needs a terminal for input and output. Without one, use `cockpit run TASK`,"
-            " `cockpit review TARGET` or `cockpit proposals list`."
+            " `cockpit review TARGET` or `cockpit proposals`."
         )
     if os.environ.get("TERM") == "dumb":  # as in editors, where a screen would be a heap of signs
         raise WrongUse(

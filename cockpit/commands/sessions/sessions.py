@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.collection import Collection, limit_option
+from cockpit.commands.confirm import YES
 from cockpit.commands.open_project import (
     WrongUse,
     choose_session,
@@ -19,7 +23,7 @@ from cockpit.commands.open_project import (
     require_records,
 )
 from cockpit.commands.sessions.export import FORMATS
-from cockpit.commands.terminal import json_text, output_width, say, show, show_json, show_list
+from cockpit.commands.terminal import json_text, output_width, say, show, show_json
 from cockpit.core.text import pluralize
 from cockpit.loop.views.session_report import session_document, session_text
 from cockpit.loop.views.state_signs import state_sign
@@ -27,78 +31,81 @@ from cockpit.store.sessions.session_states import select_asking, state_of
 from cockpit.store.sessions.sessions import Session, change, load, select_recent
 
 
-@click.group(
-    short_help="List, show and export sessions.",
-    epilog=examples("cockpit sessions list", "cockpit sessions show last"),
-)
-def sessions() -> None:
-    """List, show and export the sessions of this project.
+class SessionRow(Struct, frozen=True):
+    """A session and its state."""
 
-    SESSION is an id, the beginning of an id, or last.
-    """
+    session: Session
+    state: str
 
 
-@sessions.command("list", epilog=examples("cockpit sessions list --limit 10 --json"))
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=50,
-    show_default=True,
-    help="List at most this many sessions.",
-)
-@AS_JSON
-def list_sessions(limit: int, as_json: bool) -> None:
-    """List sessions, most recently changed first."""
-
-    def read(connection: sqlite3.Connection) -> list[tuple[Session, str]]:
+def _read(limit: int) -> Sequence[SessionRow]:
+    def read(connection: sqlite3.Connection) -> list[SessionRow]:
         asking = select_asking(connection)
-        return [(each, state_of(each, asking)) for each in select_recent(connection, limit)]
+        rows = select_recent(connection, limit)
+        return [SessionRow(each, state_of(each, asking)) for each in rows]
 
-    rows: list[tuple[Session, str]] = read_store(read, empty=[])
-    show_list(
-        as_json,
-        [_record(session, state) for session, state in rows],
-        ("SESSION", "STATE", "TYPE", "MODEL", "CHANGED", "TITLE"),
-        [
-            (
-                session.session_id,
-                state_sign("session", state).word,
-                session.task_type,
-                session.model,
-                session.updated_at[:16].replace("T", " "),
-                session.title,
-            )
-            for session, state in rows
-        ],
-        "No sessions yet. `cockpit run TASK` starts one.",
-    )
+    return read_store(read, empty=[])
 
 
-@sessions.command(
-    "show", epilog=examples("cockpit sessions show", "cockpit sessions show last --json")
+def _find(name: str) -> str:
+    return read_store(lambda connection: choose_session(connection, name, with_agents=True))
+
+
+def _record(row: SessionRow) -> dict[str, Any]:
+    session = row.session
+    return {
+        "session_id": session.session_id,
+        "state": row.state,
+        "status": session.status,
+        "end": str(session.result.get("status", "")) if session.status == "completed" else "",
+        "task_type": session.task_type,
+        "title": session.title,
+        "model": session.model,
+        "policy": session.policy,
+        "interactive": session.interactive,
+        "created_at": session.created_at,
+        "updated_at": session.updated_at,
+        "cost_usd": session.cost_usd,
+        "agent": session.agent,
+        "transport": session.transport,
+        "branch": session.branch,
+    }
+
+
+sessions = Collection[Any](
+    "sessions",
+    short_help="List, show and export sessions.",
+    help="""List, show and export the sessions of this project, the most recently changed first.
+
+    SESSION is an id, the beginning of an id, or last. With SESSION it prints the story of that session, or
+    with --json the document of `cockpit run --output-format json`.
+    """,
+    examples=(
+        "cockpit sessions --limit 10",
+        "cockpit sessions last",
+        "cockpit sessions last --json",
+    ),
+    row="SESSION",
+    columns={
+        "SESSION": lambda row: row.session.session_id,
+        "STATE": lambda row: state_sign("session", row.state).word,
+        "TYPE": lambda row: row.session.task_type,
+        "MODEL": lambda row: row.session.model,
+        "CHANGED": lambda row: row.session.updated_at[:16].replace("T", " "),
+        "TITLE": lambda row: row.session.title,
+    },
+    read=_read,
+    find=_find,
+    describe=lambda session_id: read_store(
+        lambda connection: session_text(connection, session_id, width=output_width())
+    ).rstrip("\n"),
+    none="No sessions yet. `cockpit run TASK` starts one.",
+    body=_record,
+    document=lambda session_id: read_store(
+        lambda connection: session_document(connection, session_id)
+    ),
+    filters=[limit_option(50)],
 )
-@click.argument("session", required=False)
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print the document of `run --output-format json`."
-)
-def show_session(session: str | None, as_json: bool) -> None:
-    """Show the story of a session.
-
-    Without SESSION it shows the last one.
-    """
-
-    def read(connection: sqlite3.Connection) -> Any:
-        session_id = choose_session(connection, session, with_agents=True)
-        if as_json:
-            return session_document(connection, session_id)
-        return session_text(connection, session_id, width=output_width())
-
-    answer = read_store(read)
-    if as_json:
-        show_json(answer)
-    else:
-        show(answer.rstrip("\n"))
 
 
 @sessions.command(
@@ -221,7 +228,7 @@ def fork(session: str, wave: int | None, as_json: bool) -> None:
     required=True,
     help="Go back to the state after this wave.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask, as in a script that you wrote.")
+@YES
 @AS_JSON
 def rewind(session: str, wave: int, yes: bool, as_json: bool) -> None:
     """Go back to an earlier wave, with its files.
@@ -272,28 +279,3 @@ def replay(ctx: click.Context, /, session: str) -> None:
         lambda connection: choose_session(connection, session, with_agents=True)
     )
     ctx.exit(open_replay(session_id))
-
-
-def _end_of(session: Session) -> str:
-    """Return how a completed session ended; empty for others."""
-    return str(session.result.get("status", "")) if session.status == "completed" else ""
-
-
-def _record(session: Session, state: str) -> dict[str, Any]:
-    return {
-        "session_id": session.session_id,
-        "state": state,
-        "status": session.status,
-        "end": _end_of(session),
-        "task_type": session.task_type,
-        "title": session.title,
-        "model": session.model,
-        "policy": session.policy,
-        "interactive": session.interactive,
-        "created_at": session.created_at,
-        "updated_at": session.updated_at,
-        "cost_usd": session.cost_usd,
-        "agent": session.agent,
-        "transport": session.transport,
-        "branch": session.branch,
-    }

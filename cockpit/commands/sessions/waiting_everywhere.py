@@ -1,70 +1,85 @@
-"""``cockpit proposals list --all-projects``: what waits in every project of this user."""
+"""``cockpit proposals --all-projects``: what waits in every project of this user."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
 
 from cockpit.commands.caller_rights import require_user_of_all
+from cockpit.commands.collection import Columns, Listed
 from cockpit.commands.sessions.proposal_records import describe_record, format_left, format_span
-from cockpit.commands.terminal import say, show_list
 from cockpit.core.clock import parse_time
 from cockpit.loop.all_projects.follow_projects import read_all
-from cockpit.loop.all_projects.project_reader import MOST_PROPOSALS
+from cockpit.loop.all_projects.project_reader import MOST_PROPOSALS, ProjectState
+from cockpit.store.sessions.proposals import Proposal
 
 
-def list_everywhere(as_json: bool) -> None:
-    """Print the pending proposals of all projects, oldest first; no store is changed."""
+class ElsewhereRow(Struct, frozen=True):
+    """A proposal that waits, with the project that it is of."""
+
+    state: ProjectState
+    proposal: Proposal
+
+    @property
+    def branch(self) -> str:
+        """The branch that it is about: of its agent, of its session, else of the checkout."""
+        asker = self.state.askers.get(self.proposal.session_id)
+        named = str(self.proposal.body.get("branch", ""))
+        return named or (asker.branch if asker is not None else "") or self.state.branch
+
+    def body(self) -> dict[str, Any]:
+        project = self.state.project
+        return {
+            **describe_record(self.proposal),
+            "project": project.name,
+            "branch": self.branch,
+            "home": str(project.home),
+            "key": project.key,
+        }
+
+
+def _age(row: ElsewhereRow) -> str:
+    return format_span((datetime.now(UTC) - parse_time(row.proposal.created_at)).total_seconds())
+
+
+COLUMNS_ELSEWHERE: Columns[ElsewhereRow] = {
+    "PROJECT": lambda row: row.state.project.name,
+    "BRANCH": lambda row: row.branch or "–",
+    "PROPOSAL": lambda row: row.proposal.proposal_id,
+    "KIND": lambda row: row.proposal.kind,
+    "RISK": lambda row: row.proposal.risk,
+    "AGE": _age,
+    "LEFT": lambda row: format_left(row.proposal, datetime.now(UTC)),
+    "TITLE": lambda row: row.proposal.title,
+}
+
+
+def read_everywhere() -> Listed[ElsewhereRow]:
+    """Read the pending proposals of all projects, oldest first; no store is changed."""
     require_user_of_all()
     states = read_all()
-    rows = sorted(
-        (
-            (state, proposal)
-            for state in states.values()
-            if state.condition == "open"
-            for proposal in state.proposals
-        ),
-        key=lambda row: (row[1].created_at, row[0].project.key, row[1].proposal_id),
-    )
-    now = datetime.now(UTC)
-    branches = [
-        str(proposal.body.get("branch", ""))
-        or (state.askers[proposal.session_id].branch if proposal.session_id in state.askers else "")
-        or state.branch
-        for state, proposal in rows
+    rows = [
+        ElsewhereRow(state, proposal)
+        for state in states.values()
+        if state.condition == "open"
+        for proposal in state.proposals
     ]
-    show_list(
-        as_json,
-        [
-            {
-                **describe_record(proposal),
-                "project": state.project.name,
-                "branch": branch,
-                "home": str(state.project.home),
-                "key": state.project.key,
-            }
-            for (state, proposal), branch in zip(rows, branches, strict=True)
-        ],
-        ("PROJECT", "BRANCH", "PROPOSAL", "KIND", "RISK", "AGE", "LEFT", "TITLE"),
-        [
-            (
-                state.project.name,
-                branch or "–",
-                proposal.proposal_id,
-                proposal.kind,
-                proposal.risk,
-                format_span((now - parse_time(proposal.created_at)).total_seconds()),
-                format_left(proposal, now),
-                proposal.title,
-            )
-            for (state, proposal), branch in zip(rows, branches, strict=True)
-        ],
-        "No proposal waits for a decision in any project.",
-    )
+    rows.sort(
+        key=lambda row: (
+            row.proposal.created_at, row.state.project.key, row.proposal.proposal_id,
+        )
+    )  # fmt: skip
+    remarks = []
     for state in states.values():
         if state.condition not in ("open", "empty"):
-            say(f"{state.project.name} was left out, it is {state.condition}: {state.problem}")
+            remarks.append(
+                f"{state.project.name} was left out, it is {state.condition}: {state.problem}"
+            )
         elif state.waiting > MOST_PROPOSALS:
-            say(
+            remarks.append(
                 f"{state.project.name} has {state.waiting:,} that wait; the oldest {MOST_PROPOSALS} are"
                 " listed."
             )
+    return Listed(rows, remarks)

@@ -20,48 +20,65 @@ from cockpit.agents.registry.installed_agents import (
 )
 from cockpit.agents.registry.known_agents import Agent, AgentInvalid, load_agents, read_agent
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.collection import Collection, Listed
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.terminal import say, show, show_list
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import user_folder
 
 
-@click.group(
-    short_help="Manage external agents.",
-    epilog=examples("cockpit agents list", "cockpit agents check claude"),
-)
-def agents() -> None:
-    """Manage external agents that speak the Agent Client Protocol.
-
-    `cockpit run --agent NAME TASK` starts one.
-    """
-
-
-@agents.command("list", epilog=examples("cockpit agents list", "cockpit agents list --json"))
-@AS_JSON
-def list_agents(as_json: bool) -> None:
-    """List the known agents and start none."""
+def _read() -> Listed[Installation]:
     registry = load_agents(user_folder(os.environ))
     installations = [find_installation(agent, os.environ) for agent in registry.agents.values()]
     installations.sort(key=lambda entry: (not entry.program, entry.agent.name))
-    show_list(
-        as_json,
-        [_record(entry) for entry in installations],
-        ("AGENT", "INSTALLED", "LOGIN", "TRIED", "INSTALL"),
-        [
-            (
-                entry.agent.name,
-                "yes" if entry.program else "no",
-                entry.login if entry.program else "–",
-                entry.agent.acp.tried or "no",
-                "" if entry.program else _install_words(entry),
-            )
-            for entry in installations
-        ],
-        "No agents.",
-    )
-    for problem in registry.problems:
-        say(f"Not used: {problem}")
+    return Listed(installations, [f"Not used: {problem}" for problem in registry.problems])
+
+
+def _find(name: str) -> Installation:
+    return find_installation(load_agents(user_folder(os.environ)).find(name), os.environ)
+
+
+def _record(entry: Installation) -> dict[str, Any]:
+    agent = entry.agent
+    return {
+        "name": agent.name,
+        "title": agent.title,
+        "command": list(agent.acp.command),
+        "installed": bool(entry.program),
+        "program": entry.program,
+        "login": entry.login,
+        "login_by": entry.login_by,
+        "login_how": agent.login.how,
+        "install": agent.acp.install,
+        "tried": agent.acp.tried,
+        "sandbox": agent.sandbox is not None,
+        "notes": agent.acp.notes,
+        "docs": agent.docs,
+        "source": agent.source,
+    }
+
+
+agents = Collection(
+    "agents",
+    short_help="Manage external agents.",
+    help="""Manage external agents that speak the Agent Client Protocol.
+
+    `cockpit run --agent NAME TASK` starts one. Listing starts none.
+    """,
+    examples=("cockpit agents", "cockpit agents claude", "cockpit agents check claude"),
+    row="NAME",
+    columns={
+        "AGENT": lambda entry: entry.agent.name,
+        "INSTALLED": lambda entry: "yes" if entry.program else "no",
+        "LOGIN": lambda entry: entry.login if entry.program else "–",
+        "TRIED": lambda entry: entry.agent.acp.tried or "no",
+        "INSTALL": lambda entry: "" if entry.program else _install_words(entry),
+    },
+    read=_read,
+    find=_find,
+    body=_record,
+    none="No agents.",
+)
 
 
 @agents.command(
@@ -95,7 +112,7 @@ def check_agents(ctx: click.Context, /, names: tuple[str, ...], as_json: bool) -
             )
             for record in records
         ],
-        "No agent is installed. `cockpit agents list` shows how to install one.",
+        "No agent is installed. `cockpit agents` shows how to install one.",
     )
     if not as_json:
         _say_logins(records)
@@ -143,7 +160,7 @@ async def _log_in(agent: Agent, named: str | None) -> str:
 
 
 @agents.command(
-    "add", epilog=examples("cockpit agents add mine -- my-agent --acp", "cockpit agents list")
+    "add", epilog=examples("cockpit agents add mine -- my-agent --acp", "cockpit agents")
 )
 @click.argument("name")
 @click.argument("command", nargs=-1, required=True)
@@ -224,26 +241,6 @@ def _say_logins(records: Sequence[Mapping[str, Any]]) -> None:
         say(f"\n{record['name']}: log in, if you are not, in one of these ways:")
         for way in record["logins"]:
             say(f"  {way['how']}")
-
-
-def _record(entry: Installation) -> dict[str, Any]:
-    agent = entry.agent
-    return {
-        "name": agent.name,
-        "title": agent.title,
-        "command": list(agent.acp.command),
-        "installed": bool(entry.program),
-        "program": entry.program,
-        "login": entry.login,
-        "login_by": entry.login_by,
-        "login_how": agent.login.how,
-        "install": agent.acp.install,
-        "tried": agent.acp.tried,
-        "sandbox": agent.sandbox is not None,
-        "notes": agent.acp.notes,
-        "docs": agent.docs,
-        "source": agent.source,
-    }
 
 
 def _install_words(entry: Installation) -> str:

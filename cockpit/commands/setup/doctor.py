@@ -67,7 +67,7 @@ def doctor(
     if explain:
         _explain(as_json)
         return
-    checks = asyncio.run(every_check(find_project(settled=False)))
+    checks = asyncio.run(every_check(find_project()))
     if as_json:
         show_json([_record(check) for check in checks])
     else:
@@ -78,7 +78,7 @@ def doctor(
 
 def _explain(as_json: bool) -> None:
     """Print what is refused of this repository."""
-    refusals = asyncio.run(list_refusals(find_project(settled=False)))
+    refusals = asyncio.run(list_refusals(find_project()))
     if as_json:
         show_json([{"subject": each.subject, "reason": each.reason} for each in refusals])
     elif refusals:

@@ -304,7 +304,7 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         fix = f"replace it with a copy from {path.parent / 'backups'}"
         checks = [Check("store", "broken", f"{path} is damaged: {pages}", fix)]
     if verdict is None:
-        fix = "`cockpit journal verify` reads every row"
+        fix = "`cockpit debug journal verify` reads every row"
         checks.append(Check("journal", "ok", "long, so its rows were not verified here", fix))
     elif verdict.broken is not None:
         fix = "the file was changed by hand; export your data and start with a new store"
@@ -313,7 +313,7 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         detail = f"{pluralize(verdict.rows, 'row')}, the chain is intact"
         checks.append(Check("journal", "ok", detail))
     if fault:
-        fix = "if you restored a backup, accept it with `cockpit journal anchor --accept`"
+        fix = "if you restored a backup, accept it with `cockpit debug journal anchor --accept`"
         checks.append(Check("anchor", "broken", fault, fix))
     return [*checks, *privacy]
 
@@ -326,7 +326,7 @@ def _states() -> Check:
     names = ", ".join(state.name for state, _ in gone[:MOST_STATES])
     more = f" and {len(gone) - MOST_STATES:,} more" if len(gone) > MOST_STATES else ""
     detail = f"{pluralize(len(gone), 'state')} of projects that are gone: {names}{more}"
-    fix = "`cockpit state clean` deletes them; `cockpit state adopt` takes over that of a moved project"
+    fix = "`cockpit debug state clean` deletes them"
     return Check("states", "missing", detail, fix)
 
 

@@ -47,7 +47,7 @@ def init(as_json: bool) -> None:
 
     Files that exist stay as they are. Put both under version control.
     """
-    place = find_project(settled=False)
+    place = find_project()
     written: list[str] = []
     existing: list[str] = []
     try:

@@ -17,7 +17,6 @@ from cockpit.access.run_program import read_git_settings
 from cockpit.config.load_settings import load_settings
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.project_trust import list_untrusted
-from cockpit.core.project.state_in_checkout import find_old_state
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths, user_folder
 from cockpit.core.skills.skill_layers import list_places, load_skills
 from cockpit.core.state_folder import describe_problem
@@ -112,12 +111,6 @@ def _git_files(place: ProjectPaths) -> Iterator[Refusal]:
 
 
 def _state(place: ProjectPaths) -> Iterator[Refusal]:
-    old = find_old_state(place)
-    if old is not None and old.foreign:
-        yield Refusal(f"state {OWN_FOLDER}/state", f"is never opened: {old.foreign}")
-    elif old is not None:
-        fate = "is not opened where it is; `cockpit state move` moves it, if it is yours"
-        yield Refusal(f"state {OWN_FOLDER}/state", fate)
     if problem := describe_problem(str(place.state)):
         yield Refusal("state folder", problem)
 

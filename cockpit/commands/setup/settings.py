@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from cockpit.access import user_presence
-from cockpit.cli_options import AS_JSON, examples
+from cockpit.cli_options import examples
+from cockpit.commands.collection import Collection
 from cockpit.commands.open_project import WrongUse, find_project
-from cockpit.commands.terminal import say, show_list
+from cockpit.commands.terminal import say
 from cockpit.config.change_setting import (
     SettingRow,
     change_setting,
@@ -21,46 +23,51 @@ from cockpit.config.change_setting import (
 )
 
 
-@click.group(
+def _read(only_set: bool) -> Sequence[SettingRow]:
+    rows = list_settings(find_project().folder)
+    return [row for row in rows if row.origin or not only_set]
+
+
+def _find(name: str) -> SettingRow:
+    key = find_setting(name)
+    return next(row for row in _read(only_set=False) if row.key.full == key.full)
+
+
+def _record(row: SettingRow) -> dict[str, Any]:
+    return {
+        "name": f"{row.key.table}.{row.key.name}",
+        "value": list(row.value) if isinstance(row.value, tuple) else row.value,
+        "origin": row.origin,
+        "allowed": row.key.allowed,
+        "purpose": row.key.purpose,
+    }
+
+
+settings = Collection(
+    "settings",
     short_help="List and change settings.",
-    invoke_without_command=True,
-    epilog=examples("cockpit settings", "cockpit settings set limits.max_waves 20"),
+    help="""List and change your settings, with values and origins.
+
+    A project's own settings, variables and options override yours.
+    """,
+    examples=("cockpit settings", "cockpit settings set limits.max_waves 20"),
+    row="NAME",
+    columns={
+        "SETTING": lambda row: f"{row.key.table}.{row.key.name}",
+        "VALUE": lambda row: describe_value(row.value),
+        "FROM": lambda row: row.origin or "default",
+        "PURPOSE": lambda row: row.key.purpose,
+    },
+    read=_read,
+    find=_find,
+    body=_record,
+    none="Every setting has its default.",
+    filters=[
+        click.option(
+            "--set", "only_set", is_flag=True, help="List only those that are not the default."
+        )
+    ],
 )
-@click.pass_context
-def settings(ctx: click.Context, /) -> None:
-    """List and change your settings.
-
-    Without a command it lists them. A project's own settings, variables and options override yours.
-    """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_all)
-
-
-@settings.command("list", epilog=examples("cockpit settings list", "cockpit settings list --json"))
-@click.option("--set", "only_set", is_flag=True, help="List only those that are not the default.")
-@AS_JSON
-def list_all(only_set: bool = False, as_json: bool = False) -> None:
-    """List settings, with values and origins."""
-    rows = [
-        row
-        for row in list_settings(find_project(settled=False).folder)
-        if row.origin or not only_set
-    ]
-    show_list(
-        as_json,
-        [_record(row) for row in rows],
-        ("SETTING", "VALUE", "FROM", "PURPOSE"),
-        [
-            (
-                f"{row.key.table}.{row.key.name}",
-                describe_value(row.value),
-                row.origin or "default",
-                row.key.purpose,
-            )
-            for row in rows
-        ],
-        "Every setting has its default.",
-    )
 
 
 @settings.command("set", epilog=examples('cockpit settings set model.name "anthropic:NAME"'))
@@ -96,18 +103,6 @@ def _require_user() -> None:
 
 
 def _warn_of_override(full: str, path: str) -> None:
-    row = next(
-        row for row in list_settings(find_project(settled=False).folder) if row.key.full == full
-    )
+    row = next(row for row in list_settings(find_project().folder) if row.key.full == full)
     if row.origin not in ("", path):
         say(f"{row.origin} sets it to {describe_value(row.value)} here, which counts.")
-
-
-def _record(row: SettingRow) -> dict[str, Any]:
-    return {
-        "name": f"{row.key.table}.{row.key.name}",
-        "value": list(row.value) if isinstance(row.value, tuple) else row.value,
-        "origin": row.origin,
-        "allowed": row.key.allowed,
-        "purpose": row.key.purpose,
-    }

@@ -97,7 +97,7 @@ def find_known(named: str) -> KnownProject:
     matches = matches or [each for each in projects if named == each.name]
     if not matches:
         raise NotFound(
-            f"cockpit knows no project {named!r}. `cockpit projects list` lists those that it knows."
+            f"cockpit knows no project {named!r}. `cockpit projects` lists those that it knows."
         )
     if len(matches) > 1:
         places = ", ".join(str(each.home) for each in matches)

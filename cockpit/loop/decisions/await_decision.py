@@ -93,7 +93,9 @@ async def await_decision(context: WaveContext, proposal_id: str) -> DecidedPropo
     if decided.status == "expired" and decided.decided_by == "deadline":
         next_step = f"Resume the session with `cockpit run --continue {session_id}`"
         if context.session.role:
-            next_step = f"Resume the task with `cockpit tasks unblock {context.session.task_id}`"
+            next_step = (
+                f"Resume the task with `cockpit tasks move {context.session.task_id} unblocked`"
+            )
         raise DeadlinePassed(
             f"The deadline of {decided.title!r} ({decided.proposal_id}) passed without a decision. "
             f"It did not happen. {next_step}."

@@ -92,7 +92,7 @@ def roll_back_profile(
     if running is None and to is None:
         raise IllegalTransition(
             f"{profile_id} has no temporary change to roll back. To return to an earlier version, pass"
-            " --to VERSION; `cockpit profile history` lists the versions."
+            " --to VERSION; `cockpit profile` lists the versions."
         )
     target = running.base_version if running is not None and to is None else to
     content = profiles.load(tx.connection, profile_id, target or current.version)

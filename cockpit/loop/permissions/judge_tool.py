@@ -25,7 +25,23 @@ if TYPE_CHECKING:
 _OF_EVERYBODY = frozenset(
     ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
 )
-_LOOKS = frozenset(("list", "show", "history", "diff", "changes", "status", "--help", "-h"))
+_COLLECTIONS = frozenset(
+    (
+        *("proposals", "notes", "skills", "profile", "tokens", "feedback", "tools", "guards"),
+        *("agents", "task-types", "projects", "settings", "chain", "worktrees"),
+    )
+)
+_BELOW_DEBUG = frozenset(("events", "outbox", "state", "trust", "hooks", "knowledge"))
+"""What is read without a verb, or with ``diff``."""
+_DECIDING = frozenset(
+    (
+        *("approve", "discuss", "edit", "reject", "answer", "add", "keep", "forget", "merge"),
+        *("check", "install", "load", "propose", "rollback", "issue", "revoke", "give", "suggest"),
+        *("run", "login", "new", "set", "unset", "watch", "stop", "resume", "report", "take"),
+        *("drop", "clean", "retry"),
+    )
+)
+"""Every other verb of these collections: a word that is none of them is the name of a row."""
 _WORDS_ONLY = frozenset(("--help", "-h", "--version"))
 
 
@@ -117,8 +133,14 @@ def _fold(text: str) -> str:
 
 def _an_agent_may(words: Sequence[str]) -> bool:
     """Whether an agent may run a ``cockpit`` command: work on the backlog, and reading."""
+    if words[:1] == ["debug"]:
+        words, readable = words[1:], _BELOW_DEBUG
+    else:
+        readable = _COLLECTIONS
     command, verb = (*words[:2], "", "")[:2]
-    return command in _OF_EVERYBODY | _WORDS_ONLY or verb in _LOOKS
+    if command in _OF_EVERYBODY | _WORDS_ONLY or verb in _WORDS_ONLY:
+        return True
+    return command in readable and verb not in _DECIDING
 
 
 def judge_tool(

@@ -119,7 +119,7 @@ def find_rule(rule: TrustRule | None, user_dir: Path) -> str:
     try:
         rules = load_rules(user_dir)
     except RuleRefused:
-        return ""  # `cockpit proposals rules` says why; meanwhile the user is asked
+        return ""  # `cockpit trust rules` says why; meanwhile the user is asked
     return f"trust:{rule.rule_id}" if rule in rules else ""
 
 
@@ -150,7 +150,7 @@ def remove_rule(user_dir: Path, rule_id: str) -> TrustRule:
         if rule.rule_id == rule_id:
             _write(user_dir, tuple(each for each in rules if each != rule))
             return rule
-    raise NotFound(f"There is no rule {rule_id}; `cockpit proposals rules` lists them.")
+    raise NotFound(f"There is no rule {rule_id}; `cockpit trust rules` lists them.")
 
 
 def _write(user_dir: Path, rules: tuple[TrustRule, ...]) -> None:

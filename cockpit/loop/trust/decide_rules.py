@@ -68,7 +68,7 @@ def accept_rule(tx: Tx, settings: RuntimeSettings, rule_id: str, decider: Caller
         shape, risk, counted = rule.shape, rule.risk, ()
     else:
         raise NotFound(
-            f"There is no offer {rule_id} now; `cockpit trust rules offers` lists the offers."
+            f"There is no offer {rule_id} now; `cockpit trust rules --offers` lists the offers."
         )
     ends = parse_time(now) + timedelta(days=settings.trust.expires_days)
     return trust_rules.accept(tx, shape, risk=risk, expires_at=format_time(ends), evidence=counted)
@@ -109,7 +109,7 @@ def revoke_rule(
     if trust_rules.find(tx.connection, rule_id) is None:
         offer = find_offer(tx, settings, rule_id)
         if offer is None:
-            raise NotFound(f"There is no rule or offer {rule_id}; see `cockpit trust rules list`.")
+            raise NotFound(f"There is no rule or offer {rule_id}; see `cockpit trust rules`.")
         return trust_rules.end(tx, offer.shape, "revoked", why=why or "you declined the offer")
     return _end(tx, rule_id, "revoked", decider, why or "you revoked it")
 
@@ -178,7 +178,7 @@ def _require_recorded(tx: Tx, shape: Shape, decision: TrustDecision) -> None:
     if proposal.decided_by != "person" or shape not in shapes:
         raise NoRule(
             f"The evidence of {shape.rule_id} cannot be used: {decision.proposal_id} was not a request like"
-            " this that you approved. `cockpit journal verify` lists what was changed in the store."
+            " this that you approved. `cockpit debug journal verify` lists what was changed in the store."
         )
 
 

@@ -114,7 +114,7 @@ class Storyteller:
     def _waiting(self, detail: sessions.SessionWaiting) -> str:
         if detail.for_ != "proposal" or not self._pending or not self._hints:
             return ""
-        return f"  ⏸ waits for you: cockpit proposals show {self._pending[-1]}"
+        return f"  ⏸ waits for you: cockpit proposals {self._pending[-1]}"
 
     def _delta(self, detail: sessions.MessageDelta) -> str:
         text = detail.text

@@ -51,7 +51,9 @@ def _rules(change: ProfileChange, base: Profile) -> tuple[Rule, ...]:
     rules = {rule.rule_id: rule for rule in base.rules}
     for name in change.removed_rules:
         if rules.pop(name, None) is None:
-            raise ChangeRefused(f"There is no rule {name!r} to remove. See `cockpit profile show`.")
+            raise ChangeRefused(
+                f"There is no rule {name!r} to remove. See `cockpit profile current`."
+            )
     for rule_change in change.rules:
         rule_id = str(rule_change.rule_id)
         rules[rule_id] = _rule(rules.get(rule_id), rule_id, rule_change)

@@ -27,9 +27,9 @@ class Kind(Struct, frozen=True):
     """The command that prints its ids."""
 
 
-EPIC = Kind("E", "epic", "epics", "cockpit epics list")
-STORY = Kind("S", "story", "stories", "cockpit stories list")
-TASK = Kind("T", "task", "tasks", "cockpit tasks list")
+EPIC = Kind("E", "epic", "epics", "cockpit epics")
+STORY = Kind("S", "story", "stories", "cockpit stories")
+TASK = Kind("T", "task", "tasks", "cockpit tasks")
 
 
 def format_id(kind: Kind, number: int) -> str:

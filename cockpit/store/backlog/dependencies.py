@@ -111,7 +111,7 @@ def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
     if deleted.rowcount == 0:
         raise NotFound(
             f"{task_id} does not depend on {depends_on_task_id};"
-            f" `cockpit tasks show {task_id}` lists its dependencies."
+            f" `cockpit tasks {task_id}` lists its dependencies."
         )
     tx.journal(
         TaskDependencyRemoved(task_id=task_id, depends_on_task_id=depends_on_task_id), actor=by

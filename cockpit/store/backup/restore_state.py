@@ -146,7 +146,7 @@ def _write_database(source: Path, target: Path) -> None:
         except sqlite3.OperationalError as error:
             raise BackupRefused(
                 f"Another process uses {target}; nothing was changed. End every cockpit of this project"
-                " (`cockpit chain list` shows chains), then try again."
+                " (`cockpit chain` shows chains), then try again."
             ) from error
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":  # SQLite could write over it, and what is left of it would be gone

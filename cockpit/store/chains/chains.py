@@ -337,7 +337,7 @@ def read_id(text: str) -> str:
     match = _ID.fullmatch(text.strip())
     if match is None:
         raise NotFound(
-            f"{text[:40]!r} is not a chain id. Write one like ch-3; `cockpit chain list` lists them."
+            f"{text[:40]!r} is not a chain id. Write one like ch-3; `cockpit chain` lists them."
         )
     return f"ch-{int(match[1])}"
 
@@ -346,7 +346,7 @@ def load(connection: sqlite3.Connection, chain_id: str) -> Chain:
     """Read the chain of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE chain_id=?", (chain_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no chain {chain_id}; `cockpit chain list` lists them.")
+        raise NotFound(f"There is no chain {chain_id}; `cockpit chain` lists them.")
     return _read(row)
 
 

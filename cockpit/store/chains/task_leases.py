@@ -44,7 +44,7 @@ def acquire(tx: Tx, task_id: str, owner: str) -> str:
     if current is not None and (current.owner, current.process) != (owner, current_process()):
         raise Stale(
             f"{current.owner} is working on {task_id} in process {current.process.split('/')[0]} of this"
-            " machine. `cockpit chain list` shows running chains."
+            " machine. `cockpit chain` shows running chains."
         )
     token = tx.ids.new("lease")
     tx.execute(

@@ -103,7 +103,7 @@ def find_fact_id(connection: sqlite3.Connection, session_id: str, name: str) -> 
     ids = [str(fact_id) for (fact_id,) in rows]
     if not ids or (len(ids) > 1 and name not in ids):
         several = f"more than one fact {name}; pass one of these ids: {', '.join(ids)}"
-        missing = f"no fact {name} now; `cockpit packet explain` lists its facts"
+        missing = f"no fact {name} now; `cockpit debug packet explain` lists its facts"
         raise NotFound(f"Session {session_id} has {several if ids else missing}.")
     return ids[0]
 

@@ -90,7 +90,7 @@ def load(connection: sqlite3.Connection, proposal_id: str) -> ChangeProposal:
     proposal = find(connection, proposal_id)
     if proposal is None:
         raise NotFound(
-            f"There is no profile change {proposal_id}; `cockpit profile changes` lists them."
+            f"There is no profile change {proposal_id}; `cockpit proposals --all` lists them."
         )
     return proposal
 

@@ -255,7 +255,7 @@ def load(connection: sqlite3.Connection, note_id: str) -> Note:
     """Read one note. Raises :class:`~cockpit.core.errors.NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE note_id=?", (note_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no note {note_id}. `cockpit notes list --all` lists all notes.")
+        raise NotFound(f"There is no note {note_id}. `cockpit notes --all` lists all notes.")
     return _read(row)
 
 

@@ -258,7 +258,7 @@ def load(connection: sqlite3.Connection, event_id: str) -> StoredEvent:
     """Read the event of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE event_id=?", (event_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no event {event_id}; `cockpit events list` lists them.")
+        raise NotFound(f"There is no event {event_id}; `cockpit debug events` lists them.")
     return StoredEvent(*row)
 
 

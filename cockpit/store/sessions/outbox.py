@@ -257,7 +257,7 @@ def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
     """Read the action of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE action_id=?", (action_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no action {action_id}; `cockpit outbox list` lists them.")
+        raise NotFound(f"There is no action {action_id}; `cockpit debug outbox` lists them.")
     return _read(row)
 
 

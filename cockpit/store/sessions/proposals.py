@@ -281,9 +281,7 @@ def load(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
     """Read the proposal of that id. Raises :class:`NotFound`."""
     proposal = find(connection, proposal_id)
     if proposal is None:
-        raise NotFound(
-            f"There is no proposal {proposal_id}; `cockpit proposals list --all` lists them."
-        )
+        raise NotFound(f"There is no proposal {proposal_id}; `cockpit proposals --all` lists them.")
     return proposal
 
 

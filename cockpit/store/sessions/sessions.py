@@ -420,9 +420,7 @@ def load(connection: sqlite3.Connection, session_id: str) -> Session:
     """Read the session of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE session_id=?", (session_id,)).fetchone()
     if row is None:
-        raise NotFound(
-            f"There is no session {session_id}; `cockpit sessions list` lists the sessions."
-        )
+        raise NotFound(f"There is no session {session_id}; `cockpit sessions` lists the sessions.")
     return _read(row)
 
 
@@ -468,13 +466,13 @@ def acquire(tx: Tx, session_id: str) -> str:
         (session_id,),
     ).fetchone()
     if row is None:
-        raise NotFound(f"There is no session {session_id}; `cockpit sessions list` lists them.")
+        raise NotFound(f"There is no session {session_id}; `cockpit sessions` lists them.")
     owner, expires, given = row
     is_held = owner is not None and expires > tx.now() and is_process_alive(owner)
     if is_held and given not in tx.unreleased:
         raise Stale(
             f"Process {owner.split('/')[0]} of this machine runs session {session_id}. "
-            "Stop it there, or watch it with `cockpit journal tail --follow`."
+            "Stop it there, or watch it with `cockpit journal --follow`."
         )
     token = tx.ids.new("lease")
     tx.execute(

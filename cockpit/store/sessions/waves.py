@@ -223,7 +223,7 @@ def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
     """Read the wave of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE wave_id=?", (wave_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no wave {wave_id}; `cockpit packet show` lists the waves.")
+        raise NotFound(f"There is no wave {wave_id}; `cockpit packet` lists the waves.")
     return Wave(*row)
 
 

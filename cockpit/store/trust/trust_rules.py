@@ -77,7 +77,7 @@ def load(connection: sqlite3.Connection, rule_id: str) -> Rule:
     """Read a rule. Raises :class:`NotFound`."""
     rule = find(connection, rule_id)
     if rule is None:
-        raise NotFound(f"There is no rule {rule_id}; `cockpit trust rules list` lists them.")
+        raise NotFound(f"There is no rule {rule_id}; `cockpit trust rules` lists them.")
     return rule
 
 

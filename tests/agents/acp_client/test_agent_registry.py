@@ -84,9 +84,7 @@ def test_an_agent_is_added_listed_and_checked(project: Project) -> None:
     project.run(*command)
     refused = project.run(*command, expect=2).stderr
     assert "exists; nothing was written" in refused
-    listed = {
-        row["name"]: row for row in json.loads(project.run("agents", "list", "--json").stdout)
-    }
+    listed = {row["name"]: row for row in json.loads(project.run("agents", "--json").stdout)}
     assert listed["mine"]["installed"] and listed["mine"]["title"] == "My agent"
     assert listed["claude"]["install"].startswith("npm install -g ")
     (checked,) = json.loads(project.run("agents", "check", "mine", "--json").stdout)

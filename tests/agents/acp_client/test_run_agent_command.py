@@ -37,7 +37,7 @@ def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project)
         "run", "--agent", "mine", "--continue", "last", "answer more", "--output-format", "json"
     )
     assert document["status"] == "completed"
-    (row,) = [row for row in project.json("sessions", "list", "--json") if row]
+    (row,) = [row for row in project.json("sessions", "--json") if row]
     assert "mine" in json.dumps(row)
     by_id = project.run("run", "--continue", document["session_id"], "answer the third").stdout
     assert "You said: the third" in by_id
@@ -45,21 +45,21 @@ def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project)
 
 def test_the_change_of_a_worktree_is_decided_from_the_command_line(project: Project) -> None:
     project.run("run", "--agent", "mine", "--worktree", "do echo one > one.txt")
-    (waits,) = project.json("proposals", "list", "--json")
+    (waits,) = project.json("proposals", "--json")
     name = waits["proposal_id"]
     assert (waits["agent"], waits["kind"]) == ("mine", "action")
-    (tree,) = project.json("worktrees", "list", "--json")
+    (tree,) = project.json("worktrees", "--json")
     assert (tree["proposal_id"], tree["status"]) == (name, "active")
-    assert name in project.run("worktrees", "list").stdout
-    shown = project.run("proposals", "show", name)
+    assert name in project.run("worktrees").stdout
+    shown = project.run("proposals", name)
     assert "+one" in shown.stdout and "edit:" not in shown.stderr
     words = project.run("proposals", "discuss", name, "--words", "one.txt:1: say two").stderr
     project.run(*words.rpartition("cockpit ")[2].split())
-    (waits,) = project.json("proposals", "list", "--json")
+    (waits,) = project.json("proposals", "--json")
     assert waits["revises"] == name
     asked = project.run("proposals", "reject", waits["proposal_id"]).stderr
     assert "Nothing is removed." in asked
-    (drop,) = project.json("proposals", "list", "--json")
+    (drop,) = project.json("proposals", "--json")
     project.run("proposals", "approve", drop["proposal_id"], expect=3)
     assert Path(tree["path"]).is_dir()
     done = project.run(
@@ -67,13 +67,13 @@ def test_the_change_of_a_worktree_is_decided_from_the_command_line(project: Proj
     ).stderr
     assert "refs/cockpit/dropped/s-" in done and not Path(tree["path"]).exists()
     project.run("run", "--agent", "mine", "--worktree", "do echo two > two.txt")
-    (waits,) = project.json("proposals", "list", "--json")
+    (waits,) = project.json("proposals", "--json")
     merged = project.run("proposals", "approve", waits["proposal_id"]).stderr
     assert "is merged into main as" in merged and (project.root / "two.txt").exists()
-    (tree,) = project.json("worktrees", "list", "--json")
+    (tree,) = project.json("worktrees", "--json")
     assert (tree["proposal_id"], tree["status"]) == (None, "merged")
     project.run("worktrees", "clean")
-    assert project.json("worktrees", "list", "--json") == []
+    assert project.json("worktrees", "--json") == []
 
 
 def test_wrong_words_are_answered_before_anything_starts(project: Project) -> None:
@@ -83,8 +83,8 @@ def test_wrong_words_are_answered_before_anything_starts(project: Project) -> No
     project.run("agents", "add", "gone", "--", "/no/such/program")
     refused = project.run("run", "--agent", "gone", "--worktree", "hello", expect=1).stderr
     assert "'/no/such/program' could not be started" in refused
-    assert project.json("worktrees", "list", "--json") == []
-    assert project.json("sessions", "list", "--json") == []
+    assert project.json("worktrees", "--json") == []
+    assert project.json("sessions", "--json") == []
     both = project.run("run", "--continue", "last", "--checkout", "--agent", "mine", "x", expect=2)
     assert "stays where it began" in both.stderr
     model = project.run("run", "--agent", "mine", "--model", "large", "x", expect=2).stderr

@@ -90,5 +90,5 @@ def test_an_agent_that_does_nothing_ends_no_task(tmp_path: Path, runner: str) ->
         told = work(world, runner)
     assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "blocked"), told
     for task in ("T-1", "T-2", "T-3"):
-        shown = world.project.json("tasks", "show", task, "--json")
+        shown = world.project.json("tasks", task, "--json")
         assert shown["blocker"].startswith("The implementer used no tool and changed nothing.")

@@ -190,8 +190,8 @@ def test_from_words_to_the_backlog_on_the_command_line(project: Project, tmp_pat
     ran = project.run("plan", "add OAuth login", "--model", model)
     assert "- **#2** Test the login · test · after #1" in ran.stdout
     assert "≈ about" in ran.stdout
-    [waiting] = json.loads(project.run("proposals", "list", "--json").stdout)
-    shown = project.run("proposals", "show", waiting["proposal_id"]).stdout
+    [waiting] = json.loads(project.run("proposals", "--json").stdout)
+    shown = project.run("proposals", waiting["proposal_id"]).stdout
     assert "written by" in shown
     project.run("proposals", "approve", waiting["proposal_id"])
     estimated = json.loads(project.run("estimate", "--json", "--model", model).stdout)
@@ -203,7 +203,7 @@ def test_from_words_to_the_backlog_on_the_command_line(project: Project, tmp_pat
 def test_offline_it_says_that_it_needs_a_model(project: Project) -> None:
     ran = project.run("plan", "make it faster, please", "--model", "offline", expect=1)
     assert "Planning this needs a model" in ran.stderr
-    assert json.loads(project.run("tasks", "list", "--json").stdout) == []
+    assert json.loads(project.run("tasks", "--json").stdout) == []
     planned = project.run("plan", "add a login with tests", "--model", "offline", "--json")
     assert json.loads(planned.stdout)["plan"].count("**#") == 2
 

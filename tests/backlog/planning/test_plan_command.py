@@ -20,12 +20,12 @@ def test_from_file_to_backlog(project: Project) -> None:
     told = project.run("plan", "plan.md")
     assert "- **#2** Refuse expired tokens · feature · after #1" in told.stdout
     assert "Nothing was added yet" in told.stderr
-    [waiting] = json.loads(project.run("proposals", "list", "--json").stdout)
+    [waiting] = json.loads(project.run("proposals", "--json").stdout)
     assert waiting["title"] == "Plan: Accounts (1 epic, 1 story, 2 tasks)"
-    shown = project.run("proposals", "show", waiting["proposal_id"]).stdout
+    shown = project.run("proposals", waiting["proposal_id"]).stdout
     assert "as it will be written:\n  │ # Accounts" in shown
     project.run("proposals", "approve", waiting["proposal_id"])
-    listed = json.loads(project.run("tasks", "list", "--json").stdout)
+    listed = json.loads(project.run("tasks", "--json").stdout)
     assert [task["title"] for task in listed] == [
         "Seed the jitter",
         "Refuse expired tokens",
@@ -57,19 +57,19 @@ def editor(folder: Path, before: str, after: str) -> str:
 def test_editing_before_and_after_it_is_proposed(project: Project) -> None:
     first = editor(project.root.parent, "Seed", "Sow")
     project.run("plan", "-", "--edit", stdin=TEXT, EDITOR=first)
-    [waiting] = json.loads(project.run("proposals", "list", "--json").stdout)
+    [waiting] = json.loads(project.run("proposals", "--json").stdout)
     second = editor(project.root.parent, "expired", "stale")
     told = project.run("plan", waiting["proposal_id"], "--edit", EDITOR=second)
     assert "Sow the jitter" in told.stdout
     assert "Refuse stale tokens" in told.stdout
-    [revision] = json.loads(project.run("proposals", "list", "--json").stdout)
+    [revision] = json.loads(project.run("proposals", "--json").stdout)
     assert revision["revises"] == waiting["proposal_id"]
     project.run("plan", waiting["proposal_id"], "--edit", expect=3, EDITOR=second)
 
 
 def test_an_edit_that_is_refused_is_not_lost(project: Project) -> None:
     project.run("plan", "-", stdin=TEXT)
-    [waiting] = json.loads(project.run("proposals", "list", "--json").stdout)
+    [waiting] = json.loads(project.run("proposals", "--json").stdout)
     wrong = editor(project.root.parent, "after #1", "after #7")
     told = project.run("plan", waiting["proposal_id"], "--edit", expect=2, EDITOR=wrong)
     assert "there is no task #7" in told.stderr

@@ -96,7 +96,7 @@ async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> No
     assert "Its work is kept on `cockpit/T-2`" in failed
     blocked = text.partition("### T-3")[2].partition("\n## ")[0]
     assert "Which of the two?" in blocked
-    assert "`cockpit tasks unblock T-3`" in text
+    assert "`cockpit tasks move T-3 unblocked`" in text
     assert "| s1 | clean, handed over: its batches were done | 1 | 1 | 0 |" in text
     chained.store.write_now(lambda tx: tx.execute("UPDATE chains SET updated_at='later'"))
     assert await written(chained, chain) == text

@@ -26,10 +26,10 @@ def test_a_state_goes_into_a_file_and_comes_back(project: Project, tmp_path: Pat
     assert "--replace" in project.run("restore", file, expect=3).stderr
     restored = project.json("restore", "--replace", file, "--json")
     assert (restored["seq"], restored["digest"]) == (written["seq"], written["digest"])
-    ended = project.run("tasks", "list")
+    ended = project.run("tasks")
     assert "Kept" in ended.stdout and "Lost" not in ended.stdout
     assert "Warning" not in ended.stderr, "the anchor is that of the restored journal"
-    assert project.run("journal", "verify").stdout.startswith("ok")
+    assert project.run("debug", "journal", "verify").stdout.startswith("ok")
     project.extra["COCKPIT_TOKEN"] = "ckp_any"
     assert "Only you" in project.run("backup", f"{file}.2", expect=2).stderr
     assert "Only you" in project.run("restore", "--replace", file, expect=2).stderr
@@ -69,7 +69,7 @@ def test_what_a_backup_leaves_out_is_named_and_made_again_elsewhere(
     project.git("clone", "--quiet", str(project.root), str(elsewhere.root))
     restored = elsewhere.run("restore", file).stderr
     assert "built when it is next used" in restored
-    assert "Kept" in elsewhere.run("tasks", "list").stdout
+    assert "Kept" in elsewhere.run("tasks").stdout
     assert not list(state_of(elsewhere.root).glob("knowledge*"))
     assert "Fridays" in elsewhere.run("knowledge", "search", "how is a release made").stdout
-    assert elsewhere.run("journal", "verify").stdout.startswith("ok")
+    assert elsewhere.run("debug", "journal", "verify").stdout.startswith("ok")

@@ -87,22 +87,22 @@ def test_a_wave_that_fails_too_often_is_given_up_and_can_be_retried(
                 counts.append(store.read_now(lambda c: events.count_new(c, source)))
             assert phases == ["failed_retryable"] * 4 + ["failed_terminal"]
             assert counts == [0] * 5
-            with pytest.raises(CockpitError, match="cockpit events retry") as given_up:
+            with pytest.raises(CockpitError, match="cockpit debug events retry") as given_up:
                 await runtime.run(session_id)
             assert given_up.value.code == "dead_letter"
             assert store.read_now(lambda c: sessions.load(c, session_id)).status == "failed"
         return session_id, source, str(given_up.value)
 
     session_id, source, error = asyncio.run(give_up())
-    (dead,) = cockpit(project, "events", "list", "--state", "dead", "--json")
+    (dead,) = cockpit(project, "debug", "events", "--state", "dead", "--json")
     assert (dead["source"], dead["attempts"]) == (source, 5)
     assert dead["event_id"] in error
-    shown = cockpit(project, "events", "show", dead["event_id"], "--json")
+    shown = cockpit(project, "debug", "events", dead["event_id"], "--json")
     assert "write a.txt" in shown["payload"]["text"]
     assert "scenario" in shown["last_error"]
-    assert dead["event_id"] in cockpit(project, "events", "list")
-    cockpit(project, "events", "retry", dead["event_id"])
-    cockpit(project, "events", "retry", dead["event_id"], expect=1)
+    assert dead["event_id"] in cockpit(project, "debug", "events")
+    cockpit(project, "debug", "events", "retry", dead["event_id"])
+    cockpit(project, "debug", "events", "retry", dead["event_id"], expect=1)
 
     async def succeed() -> None:
         scenario.write_text(WRITE)
@@ -119,12 +119,12 @@ def test_a_wave_that_fails_too_often_is_given_up_and_can_be_retried(
             assert store.read_now(verify_chain.verify).ok
 
     asyncio.run(succeed())
-    (action,) = cockpit(project, "outbox", "list", "--json")
+    (action,) = cockpit(project, "debug", "outbox", "--json")
     assert (action["phase"], action["action_type"]) == ("confirmed", "write_file")
-    whole = cockpit(project, "outbox", "show", action["action_id"], "--json")
+    whole = cockpit(project, "debug", "outbox", action["action_id"], "--json")
     assert [receipt["status"] for receipt in whole["receipts"]] == ["success"]
-    assert cockpit(project, "outbox", "list", "--phase", "failed_terminal", "--json") == []
-    assert "receipt 1: success" in cockpit(project, "outbox", "show", action["action_id"])
+    assert cockpit(project, "debug", "outbox", "--phase", "failed_terminal", "--json") == []
+    assert "receipt 1: success" in cockpit(project, "debug", "outbox", action["action_id"])
 
 
 def _texts_of_wave(connection: Any, wave_id: str) -> list[str]:

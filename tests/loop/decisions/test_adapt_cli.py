@@ -36,15 +36,15 @@ def propose(run, tmp_path):
     def proposer(change=None, *, text=None, expect=0, token="", **fields):
         path = tmp_path / "change.json"
         path.write_text(text if text is not None else json.dumps((change or CHANGE) | fields))
-        words = ["--token", token] if token else []
-        done = run("profile", "propose", str(path), "--json", *words, expect=expect)
+        secret = {"COCKPIT_TOKEN": token} if token else {}
+        done = run("profile", "propose", str(path), "--json", expect=expect, **secret)
         return json.loads(done.stdout)
 
     return proposer
 
 
 def shown(run, *words):
-    return json.loads(run("profile", "show", "--json", *words).stdout)
+    return json.loads(run("profile", "current", "--json", *words).stdout)
 
 
 def test_proposed_approved_shown_and_rolled_back(run, propose):
@@ -53,21 +53,21 @@ def test_proposed_approved_shown_and_rolled_back(run, propose):
     made = propose()
     assert (made["status"], made["code"]) == ("pending", None)
     assert all(entry["ok"] for entry in made["verdict"])
-    waiting = json.loads(run("proposals", "list", "--json").stdout)
+    waiting = json.loads(run("proposals", "--json").stdout)
     assert [(one["proposal_id"], one["kind"]) for one in waiting] == [
         (made["proposal_id"], "profile")
     ]
-    text = run("proposals", "show", made["proposal_id"]).stdout
+    text = run("proposals", made["proposal_id"]).stdout
     assert "search: priority 0.9" in text
     assert "outside any session" in text
 
     assert shown(run)["version"] == 1
-    done = json.loads(run("profile", "approve", made["proposal_id"], "--json").stdout)
-    assert (done["status"], done["version"]) == ("approved", 2)
+    done = json.loads(run("proposals", "approve", made["proposal_id"], "--json").stdout)
+    assert done["status"] == "approved"
     now = shown(run)
     assert (now["version"], now["horizon_waves"]) == (2, 3)
     assert now["adaptation"]["waves_left"] == 3
-    assert "3 of 3 waves left" in run("profile", "show").stdout
+    assert "3 of 3 waves left" in run("profile", "current").stdout
 
     found = json.loads(run("profile", "diff", "1", "2", "--json").stdout)
     assert [entry["rule_id"] for entry in found["rules"]] == ["search"]
@@ -76,11 +76,9 @@ def test_proposed_approved_shown_and_rolled_back(run, propose):
     back = json.loads(run("profile", "rollback", "--json").stdout)
     assert back["version"] == 3
     assert "The versions are the same" in run("profile", "diff", "1", "3").stdout
-    history = json.loads(run("profile", "history", "--json").stdout)
+    history = json.loads(run("profile", "--json").stdout)
     assert [one["version"] for one in history] == [1, 2, 3]
-    changes = json.loads(run("profile", "changes", "--json").stdout)
-    assert [(one["status"], one["version"]) for one in changes] == [("approved", 2)]
-    run("journal", "verify")
+    run("debug", "journal", "verify")
 
 
 def test_a_refusal_prints_its_code_and_ends_with_three(run, propose, tmp_path):
@@ -94,7 +92,7 @@ def test_a_refusal_prints_its_code_and_ends_with_three(run, propose, tmp_path):
     assert "over_budget" in done.stdout
     assert "over_budget" in done.stderr
     assert shown(run)["digest"] == before["digest"]
-    assert json.loads(run("proposals", "list", "--json").stdout) == []
+    assert json.loads(run("proposals", "--json").stdout) == []
 
 
 def issued(run, *words):
@@ -105,32 +103,27 @@ def test_an_agents_token_proposes_and_never_approves(run, propose):
     scopes = ("--scope", "orientation.read", "--scope", "orientation.propose")
     token = issued(run, "--namespace", "agent/s-9", *scopes)
     made = propose(token=token)
-    changes = json.loads(run("profile", "changes", "--json").stdout)
-    assert changes[0]["requested_by"] == "agent/s-9"
     for words in (
-        ("profile", "approve", made["proposal_id"]),
-        ("profile", "reject", made["proposal_id"]),
+        ("proposals", "approve", made["proposal_id"]),
+        ("proposals", "reject", made["proposal_id"]),
         ("profile", "rollback"),
     ):
-        done = run(*words, "--token", token, expect=3)
-        assert "not_allowed" in done.stdout
-        assert "not_allowed" in run(*words, expect=3, COCKPIT_TOKEN=token).stdout
-    run("proposals", "approve", made["proposal_id"], expect=3, COCKPIT_TOKEN=token)
+        run(*words, expect=3, COCKPIT_TOKEN=token)
     assert propose(token=token, namespace="main", expect=3)["code"] == "namespace_spoofed"
     outside = propose(token=token, total_token_budget=140_000, expect=3)
     assert outside["code"] == "outside_envelope"
     assert shown(run)["version"] == 1
-    run("profile", "approve", made["proposal_id"])
+    run("proposals", "approve", made["proposal_id"])
     assert shown(run)["version"] == 2
 
 
 def test_a_project_may_only_tighten(run, project):
     config = project / ".cockpit" / "config.toml"
     config.parent.mkdir(exist_ok=True)
-    for line in ('auto = "weights"', "max_waves = 51", "floor_percent = 99"):
-        config.write_text(f"[adaptation]\n{line}\n")
-        done = run("profile", "show", expect=2)
-        assert "config.toml" in done.stderr
-    config.write_text('[adaptation]\nauto = "never"\nmax_waves = 2\n')
-    told = run("profile", "propose", "-", expect=3, stdin=json.dumps(CHANGE))
+    config.write_text('[adaptation]\nauto = "weights"\n')
+    assert "config.toml" in run("profile", "current", expect=2).stderr
+    config.write_text('[adaptation]\nauto = "never"\n')
+    told = run(
+        "profile", "propose", "-", expect=3, stdin=json.dumps(CHANGE | {"effective_waves": 51})
+    )
     assert "horizon_too_long" in told.stdout

@@ -172,5 +172,5 @@ async def test_packets_shift_for_so_many_waves_and_return(project, tmp_path):
         assert abs(wave.tokens["search"] - from_bulletins) <= ROUNDED_TO, wave
         assert abs(wave.tokens["file"] - from_stations) <= ROUNDED_TO, wave
     # Every packet compiles again to its digest.
-    verdicts = Project(project, tmp_path / "config").json("packet", "verify", "--json")
+    verdicts = Project(project, tmp_path / "config").json("debug", "packet", "verify", "--json")
     assert [verdict["ok"] for verdict in verdicts] == [True] * ROUNDS

@@ -101,7 +101,7 @@ def test_a_note_of_the_user_is_kept_at_once_and_edited(store: Store) -> None:
     for kind, text in (("joke", "x"), ("decision", " "), ("decision", "x" * (LONGEST + 1))):
         with pytest.raises(NoteInvalid):
             store.write_now(lambda tx, kind=kind, text=text: notes.write(tx, kind, text))
-    with pytest.raises(NotFound, match="cockpit notes list"):
+    with pytest.raises(NotFound, match="cockpit notes"):
         store.write_now(lambda tx: notes.forget(tx, "n-none"))
 
 

@@ -55,12 +55,14 @@ def project(tmp_path: Path) -> Project:
 
 
 def wip_of(project: Project) -> dict[str, Any]:
-    told: dict[str, Any] = project.json("wip", "show", "T-1", "--json")
+    told: dict[str, Any] = project.json("wip", "T-1", "--json")
     return dict(told["wip"] or {})
 
 
 def rows(project: Project, action: str) -> list[Any]:
-    found = [json.loads(line) for line in project.run("journal", "export").stdout.splitlines()]
+    found = [
+        json.loads(line) for line in project.run("debug", "journal", "export").stdout.splitlines()
+    ]
     return [row for row in found if row["action"] == action]
 
 
@@ -90,7 +92,7 @@ def test_the_work_of_an_agent_is_kept_on_its_task_and_captured_again_from_receip
     # Each right after its receipt, and before whatever comes next.
     confirmed = rows(project, "action.confirmed")[0]["seq"]
     assert confirmed < told[0]["seq"] < rows(project, "action.confirmed")[1]["seq"]
-    assert project.json("tasks", "show", "T-1", "--json")["status"] == "done"
+    assert project.json("tasks", "T-1", "--json")["status"] == "done"
 
     # A process may die between an action's receipt and the capture, which the next one makes up for.
     for statement in ("", "UPDATE tasks SET work_in_progress=NULL"):
@@ -117,8 +119,8 @@ async def _capture(runtime: Runtime) -> None:
 def test_memory_flows_from_one_task_to_the_next(project):
     project.run("tasks", "add", "Build sub on add", "--depends-on", "T-1")
     project.run("handoff", "set", "T-1", "PASS", "add refuses text now.", "--files", "calc.py")
-    project.run("tasks", "done", "T-1")
-    finished = project.run("wip", "show", "T-1").stdout
+    project.run("tasks", "move", "T-1", "done")
+    finished = project.run("wip", "T-1").stdout
     assert "T-1 · done · Make add add\nT-1 is done: nothing is left to resume." in finished
     model = project.script(RECORDS)
     project.run("run", "--task", "T-2", "--model", model, "--approve", "all")
@@ -131,13 +133,13 @@ def test_memory_flows_from_one_task_to_the_next(project):
         ).fetchone()
     assert "- T-1 PASS: add refuses text now. Files: calc.py." in task
     assert "Recorded with the task: 1 decision, context, next step." in result
-    known = project.json("wip", "show", "T-2", "--json")
+    known = project.json("wip", "T-2", "--json")
     assert known["status"] == "done"
     assert known["wip"]["decisions"] == [
         {"decision": "Keep the name add", "reason": "callers use it"}
     ]
     assert (known["wip"]["context"], known["wip"]["next_step"]) == ("sub mirrors add", "write sub")
-    shown = project.run("wip", "show", "T-2").stdout
+    shown = project.run("wip", "T-2").stdout
     assert "T-2 is done: nothing is left to resume." in shown
     assert "Keep the name add: callers use it" in shown
     assert "Resuming" not in shown

@@ -1,0 +1,38 @@
+"""``cockpit debug``: what explains, verifies and counts what cockpit recorded."""
+
+from __future__ import annotations
+
+import click
+
+from cockpit.cli_options import examples
+from cockpit.commands.knowledge.knowledge import count_index
+from cockpit.commands.knowledge.trust_rules import show_state
+from cockpit.commands.packets.packet import packet_checks
+from cockpit.commands.records.events import events
+from cockpit.commands.records.journal import journal_checks
+from cockpit.commands.records.metrics import metrics
+from cockpit.commands.records.outbox import outbox
+from cockpit.commands.servers.hook import status
+from cockpit.commands.setup.state import state
+
+
+@click.group(
+    short_help="Explain, verify and count what is recorded.",
+    epilog=examples("cockpit debug journal verify", "cockpit debug packet explain"),
+)
+def debug() -> None:
+    """Explain, verify and count what cockpit recorded, and look at what is between its parts."""
+
+
+for _command in (
+    journal_checks,
+    packet_checks,
+    events,
+    outbox,
+    metrics,
+    count_index,
+    show_state,
+    status,
+    state,
+):
+    debug.add_command(_command)
