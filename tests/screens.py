@@ -58,8 +58,8 @@ def list_due(app: App[Any]) -> Iterator[object]:
         is_shown = screen is app.screen
         if is_shown and (screen._dirty_widgets or screen._callbacks or _is_to_be_drawn(screen)):
             yield screen
-        if is_shown and _is_being_made(screen):
-            yield screen
+        if is_shown and (_is_being_made(screen) or screen.outer_size != app.size):
+            yield screen  # the terminal's new size is still on its way
         for child in screen.walk_children():
             for widget in (child, *_list_scrollbars(child)):
                 yield from _list_due_of(widget)
