@@ -65,8 +65,7 @@ def _commands(root: Path, environment: dict[str, str]) -> list[Row]:
     return [
         row("journal verify, 1,000,000 rows", waited, "s"),
         row("… in CPU", whole, "s CPU"),
-        row("metrics, first time", first, "s CPU"),
-        row("metrics, from stored counts", run("metrics"), "s CPU", most=1.0),
+        row("metrics", first, "s CPU"),
         row("doctor", run("doctor"), "s CPU", most=1.0),
     ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from cockpit.store.sessions import proposals
 
 SMALL = {
     "active_task", "approved_tools", "attention_rules", "capability_tokens", "hook_absorber",
-    "journal_anchor", "journal_checkpoints", "journal_head", "migrations", "orientation_budget_bands",
+    "journal_anchor", "journal_head", "migrations", "orientation_budget_bands",
     "orientation_profiles", "principals", "task_leases",
 }  # fmt: skip
 """Tables with a row for each setting or running process; all others grow with use."""

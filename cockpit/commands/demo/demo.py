@@ -38,8 +38,8 @@ _OWN_SESSION = {
     "{}": "opens the screen; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model",
 }
 _CHAIN_STEPS = {
-    "{} chain show 1": "shows its workers and their tasks",
-    "{} handoff show T-5 --details": "shows why T-5 is blocked",
+    "{} chain 1": "shows its workers and their tasks",
+    "{} handoff T-5 --details": "shows why T-5 is blocked",
     "git log --graph --oneline cockpit/ch-1": "shows the commits",
     "git merge cockpit/ch-1": "merges them",
 }

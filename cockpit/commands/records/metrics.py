@@ -15,11 +15,10 @@ from cockpit.commands.terminal import show
 )
 def metrics() -> None:
     """Print the metrics of this project, from its journal and tables, in Prometheus text format."""
-    from cockpit.loop.views.metrics import Metrics, measured, store_counts
+    from cockpit.loop.views.metrics import Metrics, measured
 
     place, counted = find_project(), Metrics()
     if place.database.exists():
         with open_store(place) as store:
             counted = store.read_now(measured)
-            store_counts(store, counted)
     show(counted.exposition().rstrip())

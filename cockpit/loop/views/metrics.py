@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cockpit.core.errors import StoreError
 from cockpit.core.read_record import decode_json
 from cockpit.loop.views.project_totals import Totals, collect_totals, read_totals
 from cockpit.observe.scope_items import KINDS
 from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS, MORE
 from cockpit.store.context.packets import REASONS
-from cockpit.store.db.database import Store
-from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import checkpoints, journal, prune_anchor
+from cockpit.store.journal import journal, prune_anchor
 from cockpit.store.journal.details.detail import Part, decode_detail
 from cockpit.store.journal.details.profiles import ProfileChange, ProfileEnded
 from cockpit.store.journal.details.proposals import ProposalExpired
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
 
 BATCH = 50_000
 """Rows of the journal whose counted ones are read at once."""
-CHECKPOINT_EVERY = 20_000
-"""Rows after which the counts are stored, so that the next process goes on from them."""
 OTHER = "other"
 """The label of what this version has no name for: a journal must not decide how many series there are."""
 _REASONS = frozenset((*REASONS, FACT_CAP))
@@ -137,11 +132,6 @@ class Metrics:
         if pruned is not None and self.counts.seq < pruned.seq:
             self.counts = decode_json(pruned.metrics_json, Counts)
             self.counts.seq = pruned.seq
-        stored = checkpoints.find(connection)
-        if stored is not None:
-            counts = decode_json(stored.body_json, Counts)
-            if self.counts.seq < counts.seq <= (counts.seq if until is None else until):
-                self.counts = counts
         end = journal.last_seq(connection) if until is None else until
         while self.counts.seq < end:
             last = min(self.counts.seq + BATCH, end)
@@ -317,26 +307,6 @@ class Metrics:
 def measured(connection: sqlite3.Connection) -> Metrics:
     """Count the whole journal, and read the totals."""
     return Metrics().read(connection)
-
-
-def store_counts(store: Store, metrics: Metrics) -> None:
-    """Store the counts, if many rows were counted since they were stored last.
-
-    A store that cannot be written now is left as it is: the next process counts these rows again.
-    """
-
-    def write(tx: Tx) -> None:
-        before = checkpoints.find(tx.connection)
-        if metrics.counts.seq < (before.seq if before else 0) + CHECKPOINT_EVERY:
-            return
-        seq, digest = checkpoints.last_sealed(tx.connection, metrics.counts.seq)
-        body = msgspec.json.encode(metrics.counts).decode()
-        checkpoints.store_checkpoint(tx, seq, digest, body)
-
-    try:
-        store.write_now(write)
-    except StoreError:
-        return
 
 
 def fold_counts(connection: sqlite3.Connection, until: int) -> str:

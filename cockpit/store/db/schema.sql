@@ -546,14 +546,6 @@ CREATE TABLE pruned_sessions (
   pruned_at  TEXT NOT NULL
 ) WITHOUT ROWID;
 
-CREATE TABLE journal_checkpoints (
-  name      TEXT PRIMARY KEY CHECK(name IN ('verified', 'metrics')),
-  seq       INTEGER NOT NULL,
-  digest    TEXT NOT NULL,
-  body_json TEXT NOT NULL,
-  stored_at TEXT NOT NULL
-) WITHOUT ROWID;
-
 CREATE TABLE proposals (
   proposal_id  TEXT PRIMARY KEY,
   kind         TEXT NOT NULL CHECK(kind IN ('context','action','profile','skill','permission')),
