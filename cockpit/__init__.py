@@ -10,7 +10,7 @@ _LATE = {
     "OmniLoop": "cockpit.library.omni_loop",
     "OmniLoopConfig": "cockpit.library.omni_loop",
     "run_sync": "cockpit.library.omni_loop",
-    "LoopEvent": "cockpit.library.loop_events",
+    "LoopEvent": "cockpit.library.omni_loop",
     "LoopResult": "cockpit.library.loop_result",
     "ApprovalRequest": "cockpit.library.approvals",
     "Answer": "cockpit.library.approvals",

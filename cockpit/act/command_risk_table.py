@@ -37,8 +37,12 @@ ONLINE = frozenset({NETWORK, INSTALLS, PUBLISHES, REMOTE})
 """What fails in the sandbox, whose network is off."""
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def _programs(effect: str, names: str) -> dict[str, str]:
-    return dict.fromkeys(names.split(), effect)
+    return dict.fromkeys(_names(names), effect)
 
 
 EFFECTS: Mapping[str, str] = {
@@ -71,76 +75,22 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     **dict.fromkeys(
-        [
-            "npm",
-            "yarn",
-            "pnpm",
-            "bun",
-            "pip",
-            "uv",
-            "poetry",
-            "pdm",
-            "cargo",
-            "go",
-            "gem",
-            "bundle",
-            "dotnet",
-            "mvn",
-        ],
-        _PACKAGES,
+        _names("npm yarn pnpm bun pip uv poetry pdm cargo go gem bundle dotnet mvn"), _PACKAGES
     ),
 }
 """Programs with effects by their verb."""
 
-CARRIERS = frozenset(
-    [
-        "env",
-        "timeout",
-        "nice",
-        "ionice",
-        "nohup",
-        "setsid",
-        "stdbuf",
-        "time",
-        "command",
-        "builtin",
-        "exec",
-        "busybox",
-        "xargs",
-        "parallel",
-        "watch",
-        "strace",
-        "find",
-        "fd",
-        "script",
-        "uv",
-        "poetry",
-        "pipenv",
-        "hatch",
-        "pdm",
-        "coverage",
-        "bundle",
-        "trap",
-        "flock",
-        "chroot",
-        "unshare",
-        "nsenter",
-        "setpriv",
-        "prlimit",
-        "bwrap",
-        "systemd-run",
-    ]
+CARRIERS = _names(
+    "env timeout nice ionice nohup setsid stdbuf time command builtin exec busybox xargs "
+    "parallel watch strace find fd script uv poetry pipenv hatch pdm coverage bundle trap "
+    "flock chroot unshare nsenter setpriv prlimit bwrap systemd-run"
 )
 """Programs that run another one, which is one of their words."""
-SHELLS = frozenset(
-    ["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "csh", "tcsh", "rbash"]
-)
+SHELLS = _names("sh bash zsh dash ksh ash mksh fish csh tcsh rbash")
 INTERPRETERS = re.compile(
     r"(?:python|pypy)[0-9.]*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript|pwsh"
 )
-HIDES = frozenset(
-    ["eval", "source", ".", "awk", "gawk", "mawk", "vi", "vim", "nvim", "ex", "ed", "emacs", "gdb"]
-)
+HIDES = _names("eval source . awk gawk mawk vi vim nvim ex ed emacs gdb")
 """Programs whose own language runs programs, out of a word or a file."""
 
 _STEERING = re.compile(

@@ -1,6 +1,6 @@
-"""The request of a program that starts or resumes a chain, journalled with the chain.
+"""The request of a program that starts a chain, journalled with the chain.
 
-The process of the chain records it in the transaction that creates or resumes the chain. So the server that
+The process of the chain records it in the transaction that creates the chain. So the server that
 started the process finds the chain, and a repeated request starts no second one. Specified in
 ``docs/reference/http.md``, chains.
 """
@@ -28,7 +28,7 @@ class ChainRequest(Struct, frozen=True):
 
 
 def record_request(tx: Tx, chain: Chain, request: ChainRequest) -> None:
-    """Journal that ``request`` started or resumed the chain.
+    """Journal that ``request`` started the chain.
 
     Raises :class:`ChainRefused` where the same request did so before.
     """
@@ -39,7 +39,7 @@ def record_request(tx: Tx, chain: Chain, request: ChainRequest) -> None:
 
 
 def find_requested(connection: sqlite3.Connection, request: str) -> str:
-    """Return the chain that the request started or resumed; empty for none."""
+    """Return the chain that the request started; empty for none."""
     row = connection.execute(
         "SELECT json_extract(detail_json, '$.chain_id') FROM journal WHERE action=?"
         " AND json_extract(detail_json, '$.request')=?",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,6 @@ from cockpit.config.load_settings import load_settings
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.library import approvals
-from cockpit.library.loop_events import LoopEvent, read_event
 from cockpit.library.loop_result import LoopResult, read_result
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -41,9 +40,43 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.details.proposals import ProposalCreated
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.journal.follow import follow
+from cockpit.store.journal.journal import Row
 from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
+
+
+class LoopEvent(Struct, frozen=True):
+    """One row of the journal, and what it adds to the session's story."""
+
+    seq: int
+    """Its number in the journal; rises within a session."""
+    at: str
+    """When it was written: ISO 8601, UTC."""
+    kind: str
+    """The event type, such as ``wave.started``; ``docs/reference/journal.md`` lists all."""
+    actor: str
+    """Who caused it: ``person``, ``agent``, ``engine``, ``program``, ``policy:NAME``."""
+    session_id: str
+    wave_id: str
+    detail: Mapping[str, Any]
+    """The fields of this event type. What an agent or a file said in it is untrusted text."""
+    text: str
+    """What ``cockpit run`` prints for it; empty for most. Not cleaned for a terminal."""
+
+
+def read_event(row: Row, teller: Storyteller) -> LoopEvent:
+    """Return the event of a row; ``teller`` has told the rows of the session before it."""
+    return LoopEvent(
+        row.seq,
+        row.at,
+        row.action,
+        row.actor,
+        row.session_id,
+        row.wave_id,
+        row.body()["detail"],
+        teller.tell(row),
+    )
 
 
 class LoopBusy(CockpitError):

@@ -24,13 +24,14 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.read_record import InvalidRecord, read_record
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.mcp.serve_own_tools import OwnTools
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.refused_requests import RefusedRequests
+from cockpit.store.tools import approved_tools
 
 if TYPE_CHECKING:
     from cockpit.act.own_tools.tool_definition import ToolDefinition
+    from cockpit.loop.tools.tool_catalog import ToolCatalog
     from cockpit.loop.wave_context import Engine
     from cockpit.mcp.call_result import CallResult
     from cockpit.mcp.client_session import ClientSession
@@ -42,6 +43,8 @@ class WrongArguments(CockpitError):
     code = "usage"
 
 
+PREFIX = "own_"
+"""What the names of the tools begin with that are functions of the user or the project."""
 LOCAL_AGENT = Caller(f"{AGENT}mcp", AGENT_SCOPES)
 """The caller of a client on this machine that has no token."""
 
@@ -74,6 +77,47 @@ class LoopTool(Struct, frozen=True):
     parameters: type[Any]
     """The frozen record that its arguments are read into."""
     run: Callable[[Dispatcher, ClientConnection, Any], Awaitable[Any]]
+
+
+class OwnTools:
+    """The approved functions of one project. What reads them is loaded once there are some."""
+
+    def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
+        self._store = store
+        self._place = place
+        self._settings = settings
+        self._catalog: ToolCatalog | None = None
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """Return them as the protocol lists tools, by name."""
+        from cockpit.act.own_tools.tool_definition import describe_for_model
+
+        return [
+            {
+                "description": f"{describe_for_model(each)}\nThe user decides about each call.",
+                "inputSchema": dict(each.parameters),
+                "name": f"{PREFIX}{each.name}",
+            }
+            for each in sorted(self._read(), key=lambda each: each.name)
+        ]
+
+    def find(self, name: str) -> ToolDefinition | None:
+        """Return the tool that a client calls ``name``, or None."""
+        if not name.startswith(PREFIX):
+            return None
+        bare = name.removeprefix(PREFIX)
+        return next((each for each in self._read() if bare == each.name), None)
+
+    def _read(self) -> tuple[ToolDefinition, ...]:
+        if not self._store.read_now(approved_tools.has_any):
+            return ()
+        if self._catalog is None:
+            from cockpit.loop.tools.added_tools import open_catalog
+
+            # Where there is no sandbox, a call says so.
+            self._catalog = open_catalog(self._place, self._settings, has_sandbox=True)
+        usable = self._store.read_now(self._catalog.read_usable)
+        return tuple(each for each in usable if each.kind == "own")
 
 
 class Dispatcher:

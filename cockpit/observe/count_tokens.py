@@ -74,11 +74,6 @@ def count_again(text: str, vocabulary: str = O200K) -> int:
     return number
 
 
-def estimate_bytes(size: int) -> int:
-    """Estimate the tokens of ``size`` bytes of source text that is not read."""
-    return (size * 2 + 6) // 7
-
-
 @functools.lru_cache(maxsize=65_536)
 def _count_small(text: str) -> int:
     return _vocabulary(O200K).count(text) if text else 0

@@ -110,7 +110,7 @@ async def ensure_chain_worktree(
     """The tree in which ``branch`` is checked out and tasks are merged.
 
     The branch starts at the current commit of the user's checkout; their uncommitted work is
-    not in it, and ``unseen_changes`` of ``worktree.created`` counts it. A branch
+    not in it, and ``unseen_changes`` of ``worktree.changed`` counts it. A branch
     without a chain moves on to the user's current commit, if that contains it. Raises
     :class:`WorktreeError`.
     """

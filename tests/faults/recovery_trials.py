@@ -121,7 +121,10 @@ def _try_chain(folder: Path, state: State) -> Verdict:
         if not store.read_now(verify_chain.verify).ok:
             verdict.lost.append("the journal does not verify")
         rows = store.read_now(lambda seen: journal.rows(seen, limit=100_000))
-        merges = sum(row.action == "worktree.merged" for row in rows)
+        merges = sum(
+            row.action == "worktree.changed" and row.raw_detail()["status"] == "merged"
+            for row in rows
+        )
         if merges != 1:
             (verdict.doubled if merges else verdict.lost).append(f"the merge, {merges} times")
     return verdict

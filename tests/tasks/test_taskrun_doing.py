@@ -57,7 +57,7 @@ async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) ->
     assert (world.root / "calc.py").read_text(encoding="utf-8") == SOURCE
     assert git(world.root, "rev-parse", "HEAD") == head
     assert git(world.root, "status", "--porcelain") == "?? mine.txt"
-    (made, _) = world.rows("worktree.created")
+    made, *_ = world.rows("worktree.changed")
     assert made.raw_detail()["unseen_changes"] == 1
     assert not (world.place.state / "worktrees" / task_id).exists()
     assert ended.tokens > 0

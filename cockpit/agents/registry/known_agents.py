@@ -97,28 +97,24 @@ class KnownAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where it keeps its sessions, so that one can be loaded again."""
 
 
-class _AgentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AgentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What an agent's file says."""
+
     title: Word
     acp: AcpWays
     programs: tuple[Word, ...] = ()
-    docs: str = ""
-    login: Login = NO_LOGIN
-    sandbox: KnownAgent | None = None
-
-
-class Agent(Struct, frozen=True):
-    """One agent of the registry."""
-
-    name: str
-    title: str
-    acp: AcpWays
-    programs: tuple[str, ...] = ()
     """Names of its programs, by which a runner's command is recognised."""
     docs: str = ""
     """Where its documentation is."""
     login: Login = NO_LOGIN
     sandbox: KnownAgent | None = None
     """What it needs in the sandbox; None: cockpit does not know, and it runs with the user's rights."""
+
+
+class Agent(AgentFile, frozen=True, kw_only=True):
+    """One agent of the registry."""
+
+    name: str
     source: str = "built-in"
     """``built-in``, or the user's file."""
 
@@ -172,7 +168,7 @@ def read_agent(name: str, data: bytes, source: str) -> Agent:
 
     try:
         with _READING:
-            record = convert(tomllib.loads(data.decode("utf-8")), _AgentFile)
+            record = convert(tomllib.loads(data.decode("utf-8")), AgentFile)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise AgentInvalid(f"{source}: not TOML: {error}") from error
     except msgspec.ValidationError as error:
@@ -182,16 +178,8 @@ def read_agent(name: str, data: bytes, source: str) -> Agent:
             f"{source}: an agent's name is lower-case letters, digits, - and _, and begins with a letter"
         )
     _check(record, source)
-    return Agent(
-        name,
-        _one_line(record.title),
-        record.acp,
-        record.programs,
-        record.docs,
-        record.login,
-        record.sandbox,
-        source,
-    )
+    fields = {**msgspec.structs.asdict(record), "title": _one_line(record.title)}
+    return Agent(name=name, source=source, **fields)
 
 
 def _one_line(text: str) -> str:
@@ -199,7 +187,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _check(record: _AgentFile, source: str) -> None:
+def _check(record: AgentFile, source: str) -> None:
     program = record.acp.command[0]
     if "/" in program and not program.startswith("/"):
         raise AgentInvalid(

@@ -16,10 +16,9 @@ from cockpit.access.http.guarded_server import (
 from cockpit.access.listen_address import CannotListen
 from cockpit.access.user_presence import shield_process
 from cockpit.api.middleware import Gate
-from cockpit.api.web.browser_logins import BrowserLogins
 from cockpit.api.web.screen_terminal import ScreenTerminal
 from cockpit.api.web.screens import LARGEST_MESSAGE, Screens, Size
-from cockpit.api.web.web_application import web_application
+from cockpit.api.web.web_application import BrowserLogins, web_application
 from cockpit.core.terminal.far_terminal import VARIABLE
 
 _OTHER_TERMINALS = (

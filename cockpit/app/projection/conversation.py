@@ -166,8 +166,6 @@ class Conversation:
                 self._choose(row, detail)
             case agent_turns.RunnerTurnStarted() | agent_turns.RunnerTurnEnded():
                 self._agent_turn(row, detail)
-            case waves.ModelFailed():
-                self._error(row, detail.message or "The model failed.")
             case proposals.ProposalCreated():
                 self._proposed(row, detail)
             case proposals.ProposalDecided():

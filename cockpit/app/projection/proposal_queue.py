@@ -18,7 +18,7 @@ from cockpit.store.journal.details.proposals import (
     ProposalCreated,
     ProposalDecided,
 )
-from cockpit.store.journal.details.trust import TrustAccepted, TrustRevoked, TrustSuspended
+from cockpit.store.journal.details.trust import TrustAccepted, TrustEnded
 from cockpit.store.journal.details.waves import ContextItem
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions.proposals import (
@@ -92,7 +92,7 @@ class Queue:
     def apply(self, row: Row) -> None:
         """Fold one ``proposal.*`` or ``trust.*`` row."""
         match row.detail:
-            case TrustSuspended() | TrustRevoked() as ended:
+            case TrustEnded() as ended:
                 self.ended_rules.add(ended.rule_id)
             case TrustAccepted() as accepted:
                 self.ended_rules.discard(accepted.rule_id)

@@ -165,16 +165,12 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
     help="Start no further step after this much wall-clock time in all, for example 2h.",
 )
 @NO_SANDBOX
-@click.option("--requested-by", "principal", hidden=True)
-@click.option("--request", hidden=True)
 @AS_JSON
 @click.pass_context
 def resume_chain(
     ctx: click.Context,
     /,
     chain_id: str | None,
-    principal: str | None,
-    request: str | None,
     as_json: bool,
     no_sandbox: bool,
     **limits: float | None,
@@ -185,17 +181,16 @@ def resume_chain(
     count from its first worker. Without them the limits stay as they are. It ends with 3, as `cockpit work`
     does, if no sandbox confines what the chain's policy lets run.
     """
-    from cockpit.commands.chains.watch_chain import read_request, resume_and_watch
+    from cockpit.commands.chains.watch_chain import resume_and_watch
 
     place = find_project()
     settings = load_project_settings(place)
     chosen = read_store(lambda connection: _choose_chain(connection, chain_id))
     named = chosen.chain_id if chain_id is not None else None
     replaced = {name: value for name, value in limits.items() if value is not None}
-    program = read_request(principal, request)
     with open_store(place) as store:
         watching = resume_and_watch(
-            store, place, settings, named, replaced, as_json, program, no_sandbox=no_sandbox
+            store, place, settings, named, replaced, as_json, no_sandbox=no_sandbox
         )
         ctx.exit(asyncio.run(watching))
 

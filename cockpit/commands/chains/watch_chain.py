@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.store.chains.chains import Chain
     from cockpit.store.db.database import Store
-    from cockpit.store.db.transaction import Tx
 
 _CODES = {
     "completed": Exit.DONE,
@@ -100,16 +99,14 @@ async def resume_and_watch(
     chain_id: str | None,
     replaced: Mapping[str, Any],
     as_json: bool,
-    request: ChainRequest | None = None,
     *,
     no_sandbox: bool = False,
 ) -> Exit:
     """Resume a chain (None: the newest unfinished one) and supervise it; return the exit code.
 
-    ``replaced`` maps fields of the chain's order to their new values; ``request`` is that of the program
-    that asked for it; ``no_sandbox`` resumes it also where nothing confines what its policy lets run.
+    ``replaced`` maps fields of the chain's order to their new values; ``no_sandbox`` resumes it also where
+    nothing confines what its policy lets run.
     """
-    from cockpit.chains.chain_request import record_request
     from cockpit.chains.create_chain import resume_chain
     from cockpit.decide.choose_model import model_named
     from cockpit.decide.known_prices import TOKENS_OF_CHAIN, require_price
@@ -141,13 +138,7 @@ async def resume_and_watch(
         await ensure_chain_worktree(store, place, stored.branch, chain_id=named)
     unconfined = await settle_unconfined(settings, order["runner"])
 
-    def resume(tx: Tx) -> Chain:
-        chain = resume_chain(tx, named, replaced, more_workers=more)
-        if request is not None:
-            record_request(tx, chain, request)
-        return chain
-
-    chain = await store.write(resume)
+    chain = await store.write(lambda tx: resume_chain(tx, named, replaced, more_workers=more))
     await record_unconfined(store, chain, unconfined)
     return await supervise_and_print(store, place, settings, chain, after, as_json)
 

@@ -7,7 +7,6 @@ The index is a file of its own in the project's state folder. It is derived: a d
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import sqlite3
 import subprocess
@@ -356,34 +355,25 @@ class Librarian(Struct):
             index.close()  # another process rebuilt the file
         self.place.prepare()
         path = index_path(self.place)
-        if path.exists():
-            index = self._index = KnowledgeIndex.open(path)
-            index.write_about(_ROOT, str(self.place.root))
-        else:
-            with _alone(self.place.state):  # until it names its worktree, it looks like a left one
-                self._begin_with_copy(path)
-                index = self._index = KnowledgeIndex.open(path)
-                index.write_about(_ROOT, str(self.place.root))
+        if not path.exists():
+            self._begin_with_copy(path)
+        index = self._index = KnowledgeIndex.open(path)
+        index.write_about(_ROOT, str(self.place.root))
         self.notice = index.notice or self.notice
         return index
 
     def _begin_with_copy(self, path: Path) -> None:
-        """Begin a worktree's index with that of a worktree that is gone, or with the main checkout's.
+        """Begin a worktree's index with the main checkout's: most of its documents are the same.
 
-        Most of its documents are the same. Those of other worktrees that are gone are removed.
+        Those of worktrees that are gone are removed.
         """
         main = self.place.state / INDEX_FILE
         if path == main:
             return
-        is_begun = False
-        for old in list(self.place.state.glob("knowledge-*.db")):
-            if _has_worktree(old):
-                continue
-            if not is_begun and _take(old, path):
-                is_begun = True
-            else:
+        for old in self.place.state.glob("knowledge-*.db"):
+            if not _has_worktree(old):
                 remove_index(old)
-        if is_begun or not main.exists():
+        if not main.exists():
             return
         try:
             with closing(sqlite3.connect(main)) as source, closing(sqlite3.connect(path)) as copy:
@@ -423,43 +413,15 @@ class Librarian(Struct):
         return len(rows)
 
 
-@contextmanager
-def _alone(state: Path) -> Iterator[None]:
-    """Keep other processes from beginning an index of this project."""
-    handle = os.open(state / "knowledge.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _take(old: Path, path: Path) -> bool:
-    """Let ``old`` be the index at ``path``; False for one that is still open."""
-    if _is_open(old):
-        return False
-    try:
-        old.rename(path)
-    except OSError:
-        return False
-    return True
-
-
-def _is_open(path: Path) -> bool:
-    """Whether a process has the index open, or died while it had."""
-    return Path(f"{path}-wal").exists()
-
-
 def _has_worktree(path: Path) -> bool:
-    """Whether the worktree that an index is of is still there."""
-    # One that is closed is read without locks: those of a reader would stay beside the file.
-    mode = "mode=ro" if _is_open(path) else "immutable=1"
+    """Whether the worktree that an index is of is still there, as far as the index says."""
     try:
-        with closing(sqlite3.connect(f"file:{path}?{mode}", uri=True)) as connection:
+        # Read without locks: those of a reader would stay beside the file.
+        with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as connection:
             row = connection.execute("SELECT value FROM about WHERE name=?", (_ROOT,)).fetchone()
     except sqlite3.Error:
-        return False
-    return row is not None and Path(str(row[0])).is_dir()
+        return True  # another process begins it
+    return row is None or Path(str(row[0])).is_dir()
 
 
 def read_notes(connection: sqlite3.Connection) -> list[StoredDocument]:

@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 from cockpit import __version__
 from cockpit.core.errors import CockpitError
 from cockpit.loop.telemetry.fold_spans import Span, SpanFold
-from cockpit.loop.views.log_lines import Turn
+from cockpit.loop.views.log_lines import copied
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
-from cockpit.store.journal.follow import follow
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -32,7 +31,6 @@ _PATIENCE_S = 3
 """Seconds that one request to the collector may take, and the last one at the end of the process."""
 _BEFORE = 2_000
 """Rows before the first exported one in which the beginnings of spans are looked for."""
-_TURN_LOOK_S = 1.0
 
 
 class TelemetryUnusable(CockpitError):
@@ -148,61 +146,29 @@ async def exported(
     the same store to the same ``endpoint``, one does. ``exporter`` is that of tests. Raises
     :class:`TelemetryUnusable`.
     """
-    if after is None:
-        after = await store.read(journal.last_seq)
     if exporter is None:
         exporter = await asyncio.to_thread(otlp_exporter, endpoint)
-    export = _Export(SpanExport(exporter, store.path.parent.name), after)
-    turn = Turn(store, Path(f"otlp {endpoint}"))
-    follower = asyncio.create_task(export.follow(store, turn), name="telemetry")
+    spans = SpanExport(exporter, store.path.parent.name)
+    fold: SpanFold | None = None
+
+    def write(rows: Sequence[journal.Row]) -> None:
+        nonlocal fold
+        if fold is None:
+            fold = SpanFold()
+            first = rows[0].seq
+            store.read_now(lambda connection: _look_back(connection, fold, first))
+        spans.write(fold.take(rows))
+
     try:
-        yield
+        async with copied(store, Path(f"otlp {endpoint}"), write, after=after):
+            yield
     finally:
-        follower.cancel()
-        await asyncio.gather(follower, return_exceptions=True)
-        if turn.take():
-            await store.read(lambda connection: export.rest(connection, turn))
-        turn.close()
-        await asyncio.to_thread(export.spans.close)
+        await asyncio.to_thread(spans.close)
 
 
-class _Export:
-    """One export: the fold, and the last row that it took."""
-
-    def __init__(self, spans: SpanExport, after: int) -> None:
-        self.spans = spans
-        self._after = after
-        self._fold: SpanFold | None = None
-
-    async def follow(self, store: Store, turn: Turn) -> None:
-        while not turn.take():
-            await store.clock.sleep(_TURN_LOOK_S)
-        await store.read(lambda connection: self._prime(connection, turn))
-        async for rows in follow(store, after=self._after):
-            self._write(rows, turn)
-
-    def rest(self, connection: sqlite3.Connection, turn: Turn) -> None:
-        """Export the rows that were committed after the follower stopped."""
-        self._prime(connection, turn)
-        while rows := journal.rows(connection, after=self._after):
-            self._write(rows, turn)
-
-    def _prime(self, connection: sqlite3.Connection, turn: Turn) -> None:
-        """Learn when what is in progress began."""
-        if self._fold is not None:
-            return
-        self._after = max(self._after, turn.last_seq())
-        self._fold = SpanFold()
-        seq = max(0, self._after - _BEFORE)
-        while seq < self._after:
-            rows = [row for row in journal.rows(connection, after=seq) if row.seq <= self._after]
-            if not rows:
-                break
-            self._fold.take(rows)
-            seq = rows[-1].seq
-
-    def _write(self, rows: Sequence[journal.Row], turn: Turn) -> None:
-        if self._fold is not None:
-            self.spans.write(self._fold.take(rows))
-        self._after = rows[-1].seq
-        turn.store_seq(self._after)
+def _look_back(connection: sqlite3.Connection, fold: SpanFold, first: int) -> None:
+    """Learn when what is in progress before the row ``first`` began."""
+    seq = max(0, first - 1 - _BEFORE)
+    while rows := [row for row in journal.rows(connection, after=seq) if row.seq < first]:
+        fold.take(rows)
+        seq = rows[-1].seq

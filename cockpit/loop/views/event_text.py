@@ -128,9 +128,9 @@ def event_line(detail: Detail) -> EventLine | None:
                 "◈", f"tools offered: {shown}", remark=f"{rest} more" if rest > 0 else ""
             )
         case waves.FactPinned():
-            return EventLine("◆", f"pinned {detail.source_ref}", "dim", _from_wave(detail))
-        case waves.FactUnpinned():
-            return EventLine("◇", f"unpinned {detail.source_ref}", "dim", _from_wave(detail))
+            sign, verb = ("◆", "pinned") if detail.pinned else ("◇", "unpinned")
+            from_wave = f"from wave {detail.from_wave}"
+            return EventLine(sign, f"{verb} {detail.source_ref}", "dim", from_wave)
         case evolution.EvolutionTried():
             text = f"{detail.name or 'the tool'}: the {detail.step} is {detail.outcome}"
             return EventLine(
@@ -141,9 +141,9 @@ def event_line(detail: Detail) -> EventLine | None:
             return EventLine("⚘", detail.reason, "good" if good else "warn", detail.outcome)
         case estimates.OfEstimate():
             return _estimate(detail)
-        case notes.NoteProposed():
+        case notes.NoteChanged(change="proposed"):
             return EventLine("✎", f"note proposed: {detail.text}", "dim", detail.kind)
-        case notes.NoteForgotten():
+        case notes.NoteChanged(change="forgotten"):
             why = f": {detail.reason}" if detail.reason else ""
             return EventLine("✎", f"note forgotten{why}: {detail.text}", "dim", detail.kind)
         case skills.SkillLoaded():
@@ -262,10 +262,10 @@ def _rule(detail: trust.OfRule) -> EventLine | None:
             return EventLine("◆", f"rule accepted: {detail.says}{where}", "good", detail.rule_id)
         case trust.TrustUsed(effect="pass"):
             return EventLine("»", f"passed by rule: {detail.what}", "dim", detail.rule_id)
-        case trust.TrustSuspended():
+        case trust.TrustEnded(status="suspended"):
             text = f"rule suspended: {detail.says}{where}"
             return EventLine("◇", text, "warn", detail.why)
-        case trust.TrustRevoked():
+        case trust.TrustEnded():
             return EventLine("◇", f"rule revoked: {detail.says}{where}", "warn", detail.rule_id)
         case _:
             return None
@@ -421,8 +421,6 @@ def _model(detail: Detail) -> EventLine | None:
         case waves.ModelRetried():
             tries = f"failed {detail.attempt} times, " if detail.attempt > 1 else ""
             return EventLine("↻", detail.reason, "warn", f"{tries}again in {detail.wait_s:g} s")
-        case waves.ModelFailed():
-            return EventLine("✗", detail.message or "the model failed", "bad")
         case waves.ModelMalformedCall():
             return EventLine("✗", f"malformed call of {detail.tool}: {detail.message}", "warn")
         case _:
@@ -478,7 +476,3 @@ def _agent_turn(detail: Detail) -> EventLine | None:
             return EventLine("✔", f"wrote {detail.path}", "good")
         case _:
             return None
-
-
-def _from_wave(detail: waves.FactPin) -> str:
-    return f"from wave {detail.from_wave}"

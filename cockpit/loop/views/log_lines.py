@@ -10,7 +10,7 @@ import asyncio
 import fcntl
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def line(row: Row) -> str:
 
 
 class LogFile:
-    """An open log; ``seq`` is the last row written."""
+    """An open log."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -66,14 +66,12 @@ class LogFile:
                 f"The log {path} cannot be written: {error.strerror or error}. "
                 "Name another file with --log-json."
             ) from error
-        self.seq = 0
 
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows, whole lines at a time; provisional fragments of text are left out."""
         text = "".join(f"{line(row)}\n" for row in rows if row.digest).encode("utf-8")
         while text:
             text = text[os.write(self._descriptor, text) :]
-        self.seq = rows[-1].seq
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -129,38 +127,55 @@ async def logged(
     if path is None:
         yield
         return
-    if after is None:
-        after = await store.read(journal.last_seq)
     log = LogFile(Path(path))
-    turn = Turn(store, Path(path))
-    follower = asyncio.create_task(_follow(store, log, turn, after), name="log")
+    try:
+        async with copied(store, Path(path), log.write, after=after):
+            yield
+    finally:
+        log.close()
+
+
+@asynccontextmanager
+async def copied(
+    store: Store, to: Path, write: Callable[[Sequence[Row]], object], *, after: int | None = None
+) -> AsyncIterator[None]:
+    """Hand every new row of the journal to ``write``, in order, until the context ends.
+
+    New are the rows with a seq greater than ``after``; None: from now on. Where several processes copy the
+    same store ``to`` the same place, one of them does. ``write`` is also called on a reader's thread.
+    """
+    seq = await store.read(journal.last_seq) if after is None else after
+    turn = Turn(store, to)
+
+    def take(rows: Sequence[Row]) -> None:
+        nonlocal seq
+        write(rows)
+        seq = rows[-1].seq
+        turn.store_seq(seq)
+
+    async def follow_journal() -> None:
+        while not turn.take():
+            await store.clock.sleep(_TURN_LOOK_S)
+        async for rows in follow(store, after=max(seq, turn.last_seq())):
+            take(rows)
+
+    def take_rest(connection: sqlite3.Connection) -> None:
+        """Take the rows that were committed after the follower stopped, unless another writer will."""
+        nonlocal seq
+        while turn.take():
+            seq = max(seq, turn.last_seq())
+            while rows := journal.rows(connection, after=seq):
+                take(rows)
+            turn.give_back()
+            # A writer that ended while this one had the turn left its last rows to it.
+            if not journal.rows(connection, after=seq, limit=1):
+                return
+
+    follower = asyncio.create_task(follow_journal(), name=f"copy the journal to {to.name}")
     try:
         yield
     finally:
         follower.cancel()
         await asyncio.gather(follower, return_exceptions=True)
-        await store.read(lambda connection: _rest(connection, log, turn, after))
+        await store.read(take_rest)
         turn.close()
-        log.close()
-
-
-async def _follow(store: Store, log: LogFile, turn: Turn, after: int) -> None:
-    while not turn.take():
-        await store.clock.sleep(_TURN_LOOK_S)
-    async for rows in follow(store, after=max(after, turn.last_seq())):
-        log.write(rows)
-        turn.store_seq(log.seq)
-
-
-def _rest(connection: sqlite3.Connection, log: LogFile, turn: Turn, after: int) -> None:
-    """Write the rows that were committed after the follower stopped, unless another writer will."""
-    while turn.take():
-        seq = max(after, turn.last_seq(), log.seq)
-        while rows := journal.rows(connection, after=seq):
-            log.write(rows)
-            seq = log.seq
-            turn.store_seq(seq)
-        turn.give_back()
-        # A writer that ended while this one had the turn left its last rows to it.
-        if not journal.rows(connection, after=seq, limit=1):
-            return

@@ -15,7 +15,7 @@ from cockpit.store.journal.journal import Row
 
 _LEFT_OUT = (
     waves.PacketVerified,
-    waves.FactPin,
+    waves.FactPinned,
     waves.FeedbackRecorded,
     sessions.SessionChanged,
     proposals.ActionQueued,

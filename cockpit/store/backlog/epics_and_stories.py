@@ -26,12 +26,10 @@ from cockpit.store.backlog.backlog_ids import (
 )
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.backlog import (
-    EpicChanged,
-    EpicCreated,
-    StoryChanged,
-    StoryCreated,
+    EpicState,
+    StoryState,
 )
-from cockpit.store.journal.details.detail import Detail
+from cockpit.store.journal.details.detail import Detail, record_row
 
 PRIORITIES = ("P0", "P1", "P2", "P3")
 """Priorities of an epic, the most urgent first."""
@@ -87,8 +85,7 @@ class Parents(Struct, Generic[T], frozen=True):
     record: type[T]
     order: str
     """Columns that a list is sorted by."""
-    created: type[Detail]
-    changed: type[Detail]
+    event: type[Detail]
 
     @property
     def key(self) -> str:
@@ -177,7 +174,7 @@ class Parents(Struct, Generic[T], frozen=True):
             f"INSERT INTO {self.kind.table}({','.join(self.columns)}) VALUES ({marks})",  # noqa: S608
             [getattr(row, column) for column in self.columns],
         )
-        tx.journal(_event(self.created, row), actor=by)
+        tx.journal(record_row(self.event, row), actor=by)
         return row
 
     def change(self, tx: Tx, row: T, changes: Mapping[str, Any], *, by: str) -> T:
@@ -196,7 +193,7 @@ class Parents(Struct, Generic[T], frozen=True):
             f" WHERE {self.key}=?",
             [*(getattr(changed, name) for name in self.columns), self.id_of(row)],
         )
-        tx.journal(_event(self.changed, changed), actor=by)
+        tx.journal(record_row(self.event, changed), actor=by)
         return changed
 
     def _query(self, connection: sqlite3.Connection, clauses: str, values: Any) -> list[T]:
@@ -208,10 +205,5 @@ class Parents(Struct, Generic[T], frozen=True):
         return [self.record(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
-def _event(kind: type[Detail], row: object) -> Detail:
-    """Return the journal's record of a row, whose fields are named like the columns."""
-    return kind(**{name: getattr(row, name) for name in kind.__struct_fields__})
-
-
-EPICS = Parents(EPIC, Epic, "priority, number", EpicCreated, EpicChanged)
-STORIES = Parents(STORY, Story, "number", StoryCreated, StoryChanged)
+EPICS = Parents(EPIC, Epic, "priority, number", EpicState)
+STORIES = Parents(STORY, Story, "number", StoryState)

@@ -17,7 +17,8 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.store.backlog.backlog_ids import TASK, format_id, next_number, read_id, unknown_id
 from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.backlog import TaskChanged, TaskCreated, TaskState
+from cockpit.store.journal.details.backlog import TaskCreated, TaskState
+from cockpit.store.journal.details.detail import record_row
 
 _WORDS = (
     "title",
@@ -209,7 +210,9 @@ def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
         (task.task_id, own, now, *_values(task)),
     )
     stored = load(tx.connection, task.task_id)
-    tx.journal(_event(TaskCreated, stored), actor=by, session_id=task.session_id)
+    tx.journal(
+        record_row(TaskCreated, stored, type=stored.task_type), actor=by, session_id=task.session_id
+    )
     return stored
 
 
@@ -227,25 +230,7 @@ def change(tx: Tx, task: Task, changes: Mapping[str, Any]) -> Task:
 
 def journal_change(tx: Tx, task: Task, *, by: str, session_id: str = "") -> None:
     """Journal ``task.changed`` with the task as it is now."""
-    tx.journal(_event(TaskChanged, task), actor=by, session_id=session_id)
-
-
-def _event(kind: type[TaskState], task: Task) -> TaskState:
-    """Return the journal's record of a task as it is now."""
-    return kind(
-        task_id=task.task_id,
-        story_id=task.story_id,
-        epic_id=task.epic_id,
-        title=task.title,
-        status=task.status,
-        description=task.description,
-        acceptance_criteria=task.acceptance_criteria,
-        type=task.task_type,
-        priority=task.priority,
-        progress_percent=task.progress_percent,
-        needs_rework=task.needs_rework,
-        blocker=task.blocker,
-    )
+    tx.journal(record_row(TaskState, task, type=task.task_type), actor=by, session_id=session_id)
 
 
 def new_draft(title: str) -> Task:

@@ -27,9 +27,7 @@ _LARGEST_LIST = 64_000_000
 _PATH = re.compile(r"[^/\0]{1,255}(?:/[^/\0]{1,255}){0,20}")
 LEFT_OUT = frozenset(("worktrees", "backups", "runs", "restore"))
 """Folders of a state that no backup has: git's own, copies, and what lasts as long as a process."""
-_DERIVED = re.compile(
-    r"\.|knowledge.*\.db|.*\.lock\Z|.*\.db-(?:wal|shm|journal|queue)\Z|.*\.partial\Z"
-)
+_DERIVED = re.compile(r"\.|knowledge.*\.db|.*\.lock\Z|.*\.db-(?:wal|shm|journal)\Z|.*\.partial\Z")
 """Names of files that are made again from others, or are a part of the moment."""
 
 

@@ -30,7 +30,7 @@ from cockpit.store.journal.details.chains import (
     ChainState,
     ChainStopped,
 )
-from cockpit.store.journal.details.detail import read_part
+from cockpit.store.journal.details.detail import read_part, record_row
 
 OPEN = ("running", "draining")
 ENDED = ("completed", "stopped", "failed", "limited")
@@ -376,25 +376,10 @@ def _change(tx: Tx, chain_id: str, **columns: Any) -> Chain:
 def _journal(
     tx: Tx, kind: type[ChainState], chain: Chain, *, actor: str = "engine", **own: Any
 ) -> None:
-    event = kind(
-        chain_id=chain.chain_id,
+    event = record_row(
+        kind,
+        chain,
         scope=ChainScope(kind=chain.scope_kind, id=chain.scope_id),
-        status=chain.status,
-        reason=chain.reason,
-        headless=chain.headless,
-        batch=chain.batch,
-        approve=chain.approve,
-        model=chain.model,
-        runner=chain.runner,
-        max_chains=chain.max_chains,
-        max_cost=chain.max_cost,
-        max_wall_s=chain.max_wall_s,
-        base_branch=chain.base_branch,
-        base_commit=chain.base_commit,
-        branch=chain.branch,
-        report_path=chain.report_path,
-        created_at=chain.created_at,
-        ended_at=chain.ended_at,
         progress=read_part(ChainProgress, count_progress(tx.connection, chain).body()),
         **own,
     )

@@ -16,6 +16,7 @@ from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.detail import record_row
 from cockpit.store.journal.details.tasks import TaskRunEnded, TaskRunStarted, TaskRunStep, TaskStep
 
 ENDS = ("done", "blocked")
@@ -173,13 +174,9 @@ def _change(tx: Tx, step: Step, **columns: Any) -> Step:
 
 
 def _journal(tx: Tx, kind: type[TaskStep], step: Step) -> None:
-    event = kind(
-        task_id=step.task_id,
-        run=step.run,
-        chain_id=step.chain_id,
-        ordinal=step.ordinal,
-        step=step.step,
-        attempt=step.attempt,
+    event = record_row(
+        kind,
+        step,
         session_id=step.session_id or "",
         outcome=step.outcome or "",
         summary=str(step.detail.get("summary", ""))[:1_000],

@@ -22,7 +22,7 @@ from cockpit.store.journal.details.chains import (
     WorkerStarted,
     WorkerState,
 )
-from cockpit.store.journal.details.detail import read_part
+from cockpit.store.journal.details.detail import read_part, record_row
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -190,21 +190,5 @@ def _end(
 
 def _journal(tx: Tx, kind: type[WorkerState], chain: Chain, worker: Worker, **own: Any) -> None:
     progress = chains.count_progress(tx.connection, chain)
-    event = kind(
-        chain_id=worker.chain_id,
-        ordinal=worker.ordinal,
-        pid=worker.pid,
-        status=worker.status,
-        reason=worker.reason,
-        tokens=worker.tokens,
-        token_limit=worker.token_limit,
-        dropped_share=worker.dropped_share,
-        cost_usd=worker.cost_usd,
-        batches=worker.batches,
-        started_at=worker.started_at,
-        beat_at=worker.beat_at,
-        ended_at=worker.ended_at,
-        progress=read_part(ChainProgress, progress.body()),
-        **own,
-    )
+    event = record_row(kind, worker, progress=read_part(ChainProgress, progress.body()), **own)
     tx.journal(event)

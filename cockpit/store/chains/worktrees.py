@@ -7,7 +7,7 @@ that the store does not know. Specified in ``docs/reference/chains.md``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,22 +15,11 @@ import msgspec
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.detail import record_row
 from cockpit.store.journal.details.store import StateMoved
 from cockpit.store.journal.details.tasks import (
-    WorktreeConflict,
-    WorktreeCreated,
-    WorktreeKept,
-    WorktreeMerged,
-    WorktreeRemoved,
     WorktreeState,
 )
-
-_ENTERED: Mapping[str, type[WorktreeState]] = {
-    "merged": WorktreeMerged,
-    "conflict": WorktreeConflict,
-    "kept": WorktreeKept,
-    "removed": WorktreeRemoved,
-}
 
 
 class Worktree(msgspec.Struct, frozen=True):
@@ -101,7 +90,7 @@ def register(
         (name, task_id, chain_id, path, branch, base_commit, now, now),
     )
     worktree = load(tx.connection, name)
-    tx.journal(_event(WorktreeCreated, worktree, unseen_changes=unseen))
+    tx.journal(record_row(WorktreeState, worktree, unseen_changes=unseen))
     return worktree
 
 
@@ -135,8 +124,7 @@ def set_status(
         (status, merged_commit, canonical_json(list(conflicts)), tx.now(), name),
     )
     worktree = load(tx.connection, name)
-    if status in _ENTERED:
-        tx.journal(_event(_ENTERED[status], worktree))
+    tx.journal(record_row(WorktreeState, worktree))
     return worktree
 
 
@@ -165,18 +153,3 @@ def _read(row: tuple[Any, ...]) -> Worktree:
     values = list(row)
     values[8] = tuple(parse_json(values[8]))
     return Worktree(*values)
-
-
-def _event(kind: type[WorktreeState], worktree: Worktree, **own: Any) -> WorktreeState:
-    return kind(
-        name=worktree.name,
-        task_id=worktree.task_id,
-        chain_id=worktree.chain_id,
-        path=worktree.path,
-        branch=worktree.branch,
-        base_commit=worktree.base_commit,
-        status=worktree.status,
-        merged_commit=worktree.merged_commit,
-        conflicts=worktree.conflicts,
-        **own,
-    )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -19,7 +18,6 @@ from msgspec import UNSET, Struct, UnsetType
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import NotFound, StoreError
 from cockpit.store.context.facts import LEVELS
-from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import Epoch, epoch_from_body
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import BandUse, EpochUse, PacketCompiled
@@ -229,14 +227,11 @@ class Packet:
         bands = {band.name: band.entries for band in self.bands}
         return [(name, entry) for name in RENDER_ORDER for entry in bands[name]]
 
-    def in_force(self) -> Mapping[str, tuple[str, Entry]]:
+    def in_force(self) -> dict[str, tuple[str, Entry]]:
         """Return (band, entry) by fact id of what the packet says now: the last word on each fact.
 
         What a later entry replaces or takes back is still in the prompt, and not in here.
         """
-        return _in_force.get(self) or _in_force.put(self, MappingProxyType(self._find_in_force()))
-
-    def _find_in_force(self) -> dict[str, tuple[str, Entry]]:
         now: dict[str, tuple[str, Entry]] = {}
         for band, entry in sorted(self.rendered(), key=_wave_added):
             if entry.level != POINTED:
@@ -278,10 +273,6 @@ class Packet:
             ],
             "drops": dict(self.drops),
         }
-
-
-_in_force: KeptByIdentity[Packet, Mapping[str, tuple[str, Entry]]] = KeptByIdentity(16)
-"""What packets say now: a wave's packet is asked for it by the guards, and by the wave after it."""
 
 
 def _wave_added(shown: tuple[str, Entry]) -> int:

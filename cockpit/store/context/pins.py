@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.waves import FactPin, FactPinned, FactUnpinned
+from cockpit.store.journal.details.waves import FactPinned
 
 KEPT_BAND = "identity"
 """Facts of this band state what the user and the project always want; they stay pinned."""
@@ -121,7 +121,7 @@ def pin(tx: Tx, session_id: str, fact_id: str) -> Pin:
         else:
             since = following if link.since is None else link.since
             _set(tx, session_id, link, since)
-        _journal(tx, FactPinned, session_id, fact_id, link, following)
+        _journal(tx, session_id, fact_id, link, following, pinned=True)
     return Pin(fact_id, link.source_ref, following, True)
 
 
@@ -139,7 +139,7 @@ def unpin(tx: Tx, session_id: str, fact_id: str) -> Pin:
     if link.pinned:
         begun = link.since is not None and link.since < following
         _set(tx, session_id, link, link.since if begun else None, following if begun else None)
-        _journal(tx, FactUnpinned, session_id, fact_id, link, following)
+        _journal(tx, session_id, fact_id, link, following, pinned=False)
     return Pin(fact_id, link.source_ref, following, False)
 
 
@@ -206,7 +206,13 @@ def _link_again(tx: Tx, session_id: str, link: _Link, following: int) -> None:
 
 
 def _journal(
-    tx: Tx, kind: type[FactPin], session_id: str, fact_id: str, link: _Link, following: int
+    tx: Tx, session_id: str, fact_id: str, link: _Link, following: int, *, pinned: bool
 ) -> None:
-    event = kind(fact_id=fact_id, source_ref=link.source_ref, band=link.band, from_wave=following)
+    event = FactPinned(
+        fact_id=fact_id,
+        pinned=pinned,
+        source_ref=link.source_ref,
+        band=link.band,
+        from_wave=following,
+    )
     tx.journal(event, session_id=session_id, actor="person")

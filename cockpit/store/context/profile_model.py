@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import convert, describe
-from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import DEFAULT_PRICES, CachePrices
 
 BANDS = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
@@ -135,12 +134,7 @@ class Profile(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """sha256 of :meth:`digest_body`: profiles with equal digests compile alike."""
-        return _digests.get(self) or _digests.put(self, digest(self.digest_body()))
-
-
-_digests: KeptByIdentity[Profile, str] = KeptByIdentity(256)
-_checked: KeptByIdentity[Profile, Profile] = KeptByIdentity(256)
-"""Profiles that are valid."""
+        return digest(self.digest_body())
 
 
 def check(profile: Profile) -> Profile:
@@ -149,10 +143,6 @@ def check(profile: Profile) -> Profile:
     All six bands once and in order, floor ≤ target ≤ ceiling, floors together within the budget,
     weights within their ranges, rule ids unique.
     """
-    return _checked.get(profile) or _checked.put(profile, _check(profile))
-
-
-def _check(profile: Profile) -> Profile:
     name = f"Profile {profile.profile_id!r} version {profile.version}"
     total = profile.total_token_budget
     _check_budget(profile, total)

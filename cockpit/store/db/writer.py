@@ -1,9 +1,8 @@
-"""Writes: those that wait at the same time share one transaction and one fsync.
+"""Writes: one queue and one thread; those that wait at the same time share one transaction and one fsync.
 
-Each has its own savepoint, so that a failing write does not affect the others. Only an error that
-is fatal to the transaction (the disk, the lock, a damaged file) fails all of them. In any case
-every future is resolved and the writer's thread continues. A caller that blocks for its write does it on
-its own thread when no other write waits: switching threads costs more than the statements.
+Each has its own savepoint, so that a failing write does not affect the others. Only an error that is fatal to
+the transaction (the disk, the lock, a damaged file) fails all of them. In any case every future is resolved
+and the thread continues.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from cockpit.core.errors import StoreError
 from cockpit.store.db.connection import as_store_error, is_fatal
@@ -53,12 +52,6 @@ class Writer:
         self._connect = connect
         self._begin = begin
         self._check_file = check_file
-        self._turn = threading.Lock()
-        """Held while a transaction runs."""
-        self._waiting_count = 0
-        """Writes that were submitted and have not ended."""
-        self._runner = 0
-        """The thread that runs a transaction or its listeners; 0 between them."""
         self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         self._listeners: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -73,26 +66,14 @@ class Writer:
             # Under the lock, so that nothing is queued behind the marker that ends the thread.
             if self._closed:
                 raise StoreError("The store is closed; open it again.")
-            self._waiting_count += 1
             self._queue.put(_Write(step, future))
         return future
 
     def wait(self, step: Callable[[Tx], T]) -> T:
-        """Run a write and wait for its commit: here, unless others wait for theirs."""
-        if threading.get_ident() == self._runner:
+        """Queue a write and wait for its commit."""
+        if threading.current_thread() is self._thread:
             raise StoreError("A write cannot wait for another write; do both in one step.")
-        with self._lock:
-            is_here = (
-                not self._closed and not self._waiting_count and self._turn.acquire(blocking=False)
-            )
-        if not is_here:
-            return self.submit(step).result()
-        write = _Write(step)
-        try:
-            self._commit([write])
-        finally:
-            self._turn.release()
-        return cast(T, write.result())
+        return self.submit(step).result()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener`` after every commit that changed a row, on the thread that made it.
@@ -112,15 +93,13 @@ class Writer:
 
     def finish(self) -> None:
         """Run the writes that were queued, accept no more, and end the thread."""
-        if threading.get_ident() == self._runner:
+        if threading.current_thread() is self._thread:
             raise StoreError("A write or a listener cannot close the store.")
         with self._lock:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
         self._thread.join()
-        with self._turn:  # a write of another thread ends first
-            pass
 
     def disconnect(self) -> None:
         """Close the connection, after :meth:`finish`."""
@@ -134,13 +113,8 @@ class Writer:
     def _run(self) -> None:
         ending = False
         while not ending:
-            first = self._queue.get()
-            with self._turn:
-                # Only now, so that all writes that came while another thread wrote share this commit.
-                group, ending = self._waiting(first)
-                self._commit([write for write in group if write.is_wanted()])
-            with self._lock:
-                self._waiting_count -= len(group)
+            group, ending = self._waiting(self._queue.get())
+            self._commit([each for each in group if each.future.set_running_or_notify_cancel()])
 
     def _waiting(self, following: _Write | None) -> tuple[list[_Write], bool]:
         """Return the next writes, from ``following`` (None at the end), and whether this is the end."""
@@ -153,32 +127,22 @@ class Writer:
         return group, True
 
     def _commit(self, group: list[_Write]) -> None:
-        """Run the writes in one transaction, resolve their futures and call the listeners.
-
-        Only for the thread that has the turn.
-        """
+        """Run the writes in one transaction, resolve their futures and call the listeners."""
         if not group:
             return
-        self._runner = threading.get_ident()
-        try:
-            self._commit_group(group)
-        finally:
-            self._runner = 0
-
-    def _commit_group(self, group: list[_Write]) -> None:
         try:
             has_changed = self._transact(group)
         except BaseException as error:
             self._roll_back()
             for write in group:
-                write.refuse(as_store_error(self._path, write.error or error))
+                write.future.set_exception(as_store_error(self._path, write.error or error))
             return
         self.commits += 1
         for write in group:
             if write.error is None:
-                write.answer()
+                write.future.set_result(write.value)
             else:
-                write.refuse(as_store_error(self._path, write.error))
+                write.future.set_exception(as_store_error(self._path, write.error))
         if has_changed:
             self._notify()
 
@@ -189,14 +153,10 @@ class Writer:
             self._connection = self._connect()
         if self._tx is None:
             self._tx = self._begin(self._connection)
-        tx = self._tx
         changes_before = self._connection.total_changes
-        tx.begin()
-        if len(group) == 1:
-            group[0].run(tx)
-        else:
-            for write in group:
-                write.attempt(tx)
+        self._tx.begin()
+        for write in group:
+            write.attempt(self._tx)
         self._connection.execute("COMMIT")
         return self._connection.total_changes != changes_before
 
@@ -223,46 +183,27 @@ class Writer:
 
 
 class _Write:
-    """A write, with its caller's future unless the caller runs it itself."""
+    """A write that waits, with its caller's future."""
 
     __slots__ = ("error", "future", "step", "value")
 
-    def __init__(self, step: Callable[[Tx], Any], future: Future[Any] | None = None) -> None:
+    def __init__(self, step: Callable[[Tx], Any], future: Future[Any]) -> None:
         self.step = step
         self.future = future
         self.value: Any = None
         self.error: BaseException | None = None
 
-    def run(self, tx: Tx) -> None:
-        """Run the step, alone in its transaction."""
-        self.value = self.step(tx)
-        tx.settle()
-
     def attempt(self, tx: Tx) -> None:
         """Run the step in its savepoint. Raises only errors that are fatal to the transaction."""
         try:
-            tx.attempt(lambda: self.run(tx))
+            self.value = tx.attempt(lambda: self._settled(tx))
         except BaseException as error:
             # After some errors SQLite itself rolls back the transaction, for all writes in it.
             if is_fatal(error) or not tx.connection.in_transaction:
                 raise
             self.error = error
 
-    def is_wanted(self) -> bool:
-        """Begin; returns False for a write that was cancelled."""
-        return self.future is None or self.future.set_running_or_notify_cancel()
-
-    def answer(self) -> None:
-        if self.future is not None:
-            self.future.set_result(self.value)
-
-    def refuse(self, error: BaseException) -> None:
-        self.error = error
-        if self.future is not None:
-            self.future.set_exception(error)
-
-    def result(self) -> Any:
-        """Return the value of a write that has run, or raise its error."""
-        if self.error is not None:
-            raise self.error
-        return self.value
+    def _settled(self, tx: Tx) -> Any:
+        value = self.step(tx)
+        tx.settle()
+        return value

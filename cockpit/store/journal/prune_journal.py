@@ -46,8 +46,7 @@ KEPT_ACTIONS = (
     Action.TASK_RUN_STEP,
     Action.TASK_STATUS_CHANGED,
     Action.TRUST_ACCEPTED,
-    Action.TRUST_REVOKED,
-    Action.TRUST_SUSPENDED,
+    Action.TRUST_ENDED,
 )
 """Event types that stay: handoffs, plans, estimates and measures of chains, ends of tasks, trust rules, what
 was pruned."""

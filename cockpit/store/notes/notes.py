@@ -10,19 +10,12 @@ import sqlite3
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.notes import (
-    NoteContradicted,
-    NoteEdited,
-    NoteForgotten,
-    NoteKept,
-    NoteMerged,
-    NoteProposed,
-    NoteSeenAgain,
-)
+from cockpit.store.journal.details.notes import NoteChanged
 
 Kind = Literal["decision", "pitfall", "command", "question"]
 KINDS: tuple[Kind, ...] = ("decision", "pitfall", "command", "question")
@@ -115,8 +108,12 @@ def propose(
         ),
     )
     tx.journal(
-        NoteProposed(
-            note_id=note_id, kind=draft.kind, text=text, subject=subject, source=mask(draft.source)
+        NoteChanged(
+            note_id=note_id,
+            change="proposed",
+            kind=draft.kind,
+            text=text,
+            source=mask(draft.source),
         ),
         actor="engine",
         session_id=session_id,
@@ -129,11 +126,7 @@ def _see_again(tx: Tx, note: Note, session_id: str) -> Note:
         "UPDATE notes SET seen=seen+1, contradicted=0, updated_at=? WHERE note_id=?",
         (tx.now(), note.note_id),
     )
-    tx.journal(
-        NoteSeenAgain(note_id=note.note_id, kind=note.kind, text=note.text, seen=note.seen + 1),
-        actor="engine",
-        session_id=session_id,
-    )
+    _journal(tx, note, "seen_again", "engine", session_id)
     return load(tx.connection, note.note_id)
 
 
@@ -157,8 +150,9 @@ def write(tx: Tx, kind: str, text: str, *, by: str = "person") -> Note:
         " VALUES (?,?,?,?,'written by the user','kept',?,?)",
         (note_id, kind, subject, text, now, now),
     )
-    tx.journal(NoteKept(note_id=note_id, kind=kind, text=text), actor=by)
-    return load(tx.connection, note_id)
+    note = load(tx.connection, note_id)
+    _journal(tx, note, "kept", by)
+    return note
 
 
 def keep(tx: Tx, note_id: str, *, by: str = "person") -> Note:
@@ -176,11 +170,7 @@ def keep(tx: Tx, note_id: str, *, by: str = "person") -> Note:
         "UPDATE notes SET status='kept', contradicted=0, reason='', updated_at=? WHERE note_id=?",
         (tx.now(), note_id),
     )
-    tx.journal(
-        NoteKept(note_id=note_id, kind=note.kind, text=note.text),
-        actor=by,
-        session_id=note.session_id,
-    )
+    _journal(tx, note, "kept", by)
     return load(tx.connection, note_id)
 
 
@@ -193,11 +183,7 @@ def edit(tx: Tx, note_id: str, text: str, *, by: str = "person") -> Note:
     if note.status == "forgotten":
         raise IllegalTransition(f"{note_id} was forgotten. Keep it first.")
     tx.execute("UPDATE notes SET text=?, updated_at=? WHERE note_id=?", (text, tx.now(), note_id))
-    tx.journal(
-        NoteEdited(note_id=note_id, kind=note.kind, text=text),
-        actor=by,
-        session_id=note.session_id,
-    )
+    _journal(tx, replace(note, text=text), "edited", by)
     return keep(tx, note_id, by=by)
 
 
@@ -211,11 +197,7 @@ def forget(tx: Tx, note_id: str, reason: str = "", *, by: str = "person") -> Not
         "UPDATE notes SET status='forgotten', reason=?, updated_at=? WHERE note_id=?",
         (reason, tx.now(), note_id),
     )
-    tx.journal(
-        NoteForgotten(note_id=note_id, kind=note.kind, text=note.text, reason=reason),
-        actor=by,
-        session_id=note.session_id,
-    )
+    _journal(tx, note, "forgotten", by, reason=reason)
     return load(tx.connection, note_id)
 
 
@@ -241,11 +223,7 @@ def merge(tx: Tx, note_id: str, into_id: str, *, by: str = "person") -> Note:
     keep(tx, into_id, by=by)
     seen = into.seen + note.seen
     tx.execute("UPDATE notes SET seen=?, updated_at=? WHERE note_id=?", (seen, tx.now(), into_id))
-    tx.journal(
-        NoteMerged(note_id=note_id, kind=note.kind, text=note.text, into=into_id, seen=seen),
-        actor=by,
-        session_id=note.session_id,
-    )
+    _journal(tx, note, "merged", by, into=into_id)
     forget(tx, note_id, f"merged into {into_id}", by=by)
     return load(tx.connection, into_id)
 
@@ -267,17 +245,7 @@ def contradict(tx: Tx, note: Note, reason: str, *, session_id: str) -> Note:
         (tx.now(), note.note_id),
     )
     count = note.contradicted + 1
-    tx.journal(
-        NoteContradicted(
-            note_id=note.note_id,
-            kind=note.kind,
-            text=note.text,
-            contradicted=count,
-            reason=reason,
-        ),
-        actor="engine",
-        session_id=session_id,
-    )
+    _journal(tx, note, "contradicted", "engine", session_id, reason=reason)
     if note.status == "proposed" or count >= MOST_CONTRADICTIONS:
         return forget(tx, note.note_id, reason, by="engine")
     return load(tx.connection, note.note_id)
@@ -346,3 +314,24 @@ def _checked(text: str) -> str:
 
 def _read(row: tuple[Any, ...]) -> Note:
     return Note(*row)
+
+
+def _journal(
+    tx: Tx,
+    note: Note,
+    change: str,
+    by: str,
+    session_id: str | None = None,
+    *,
+    reason: str = "",
+    into: str = "",
+) -> None:
+    event = NoteChanged(
+        note_id=note.note_id,
+        change=change,
+        kind=note.kind,
+        text=note.text,
+        reason=reason,
+        into=into,
+    )
+    tx.journal(event, actor=by, session_id=note.session_id if session_id is None else session_id)

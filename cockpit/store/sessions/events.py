@@ -19,13 +19,8 @@ from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
-    EventAcked,
-    EventDeadLettered,
+    EventChanged,
     EventIngested,
-    EventLeased,
-    EventNacked,
-    EventRetried,
-    QueuedEvent,
 )
 
 _AT_ONCE = 200
@@ -210,7 +205,7 @@ def ack_owned(tx: Tx, owner: str) -> None:
         (tx.now(), owner),
     ).fetchall()
     for event_id, event_type, trace_id in sorted(acked):
-        _journal(tx, EventAcked, event_id, event_type, trace_id)
+        _journal(tx, "acked", event_id, event_type, trace_id)
 
 
 def nack_owned(tx: Tx, owner: str, error: str) -> list[str]:
@@ -252,7 +247,7 @@ def retry(tx: Tx, event_id: str, *, actor: str) -> StoredEvent:
         (tx.now(), event_id),
     )
     tx.journal(
-        EventRetried(event_id=event_id, event_type=event.event_type),
+        EventChanged(event_id=event_id, event_type=event.event_type, status="retried"),
         actor=actor,
         trace_id=event.trace_id,
     )
@@ -309,7 +304,7 @@ def _lease(
         " WHERE event_id=?",
         (owner, token, expires, event_id),
     )
-    _journal(tx, EventLeased, event_id, event_type, trace_id)
+    _journal(tx, "leased", event_id, event_type, trace_id)
 
 
 def _return(
@@ -320,7 +315,7 @@ def _return(
         f"UPDATE events SET nacked_at=?, last_error=?, available_at=?{_RELEASE}",  # noqa: S608 - fixed
         (tx.now(), mask(error), format_time(tx.clock.now() + timedelta(seconds=wait)), event_id),
     )
-    _journal(tx, EventNacked, event_id, event_type, trace_id)
+    _journal(tx, "nacked", event_id, event_type, trace_id)
 
 
 def _owned(tx: Tx, owner: str) -> list[tuple[str, str, str, int, int]]:
@@ -337,10 +332,9 @@ def _dead_letter(tx: Tx, event_id: str, event_type: str, trace_id: str, error: s
         " lease_expires_at=NULL WHERE event_id=?",
         (tx.now(), mask(error), event_id),
     )
-    _journal(tx, EventDeadLettered, event_id, event_type, trace_id)
+    _journal(tx, "dead_lettered", event_id, event_type, trace_id)
 
 
-def _journal(
-    tx: Tx, kind: type[QueuedEvent], event_id: str, event_type: str, trace_id: str
-) -> None:
-    tx.journal(kind(event_id=event_id, event_type=event_type), trace_id=trace_id)
+def _journal(tx: Tx, status: str, event_id: str, event_type: str, trace_id: str) -> None:
+    event = EventChanged(event_id=event_id, event_type=event_type, status=status)
+    tx.journal(event, trace_id=trace_id)

@@ -280,16 +280,6 @@ def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[
     return [_read(row) for row in rows]
 
 
-def has_dispatched(connection: sqlite3.Connection, session_id: str) -> bool:
-    """Tell whether an action of the session was dispatched and has not ended: it runs, or was abandoned."""
-    row = connection.execute(
-        "SELECT 1 FROM wave_runs CROSS JOIN outbox_actions USING(wave_id)"
-        " WHERE wave_runs.session_id=? AND outbox_actions.phase='dispatched' LIMIT 1",
-        (session_id,),
-    ).fetchone()
-    return row is not None
-
-
 def select_recent(
     connection: sqlite3.Connection,
     limit: int,

@@ -18,11 +18,9 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.trust import (
     EvidencePart,
-    OfRule,
     ShapeOfRule,
     TrustAccepted,
-    TrustRevoked,
-    TrustSuspended,
+    TrustEnded,
     TrustUsed,
 )
 from cockpit.store.journal.event_types import Action
@@ -33,7 +31,6 @@ MOST_RULES = 2_000
 LEARNED, FILE = "learned", "file"
 EXPIRED = "it expired"
 """Why a rule is suspended whose days are over."""
-_ENDS = (Action.TRUST_ACCEPTED, Action.TRUST_SUSPENDED, Action.TRUST_REVOKED)
 _SELECT = (
     "SELECT rule_id, origin, effect, shape_json, task_type, risk, status, status_at, why, accepted_at,"
     " expires_at, uses, last_used_at FROM trust_rules"
@@ -201,15 +198,14 @@ def end(
             *(status, tx.now(), why),
         ),
     )
-    head: dict[str, Any] = {
-        "rule_id": rule_id,
-        "says": shape.describe(),
-        "task_type": shape.task_type,
-        "why": why,
-    }
-    event: OfRule = TrustRevoked(**head)
-    if status == "suspended":
-        event = TrustSuspended(**head, proposal_id=proposal_id)
+    event = TrustEnded(
+        rule_id=rule_id,
+        says=shape.describe(),
+        task_type=shape.task_type,
+        status=status,
+        why=why,
+        proposal_id=proposal_id,
+    )
     tx.journal(event, actor=actor, session_id=session_id)
     return load(tx.connection, rule_id)
 

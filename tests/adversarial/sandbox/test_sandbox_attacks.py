@@ -28,7 +28,7 @@ from adversarial.sandbox.sandbox_world import (
 )
 
 from cockpit.access.run_program import run_program
-from cockpit.act.sandbox import planted_bytecode, seccomp_filter
+from cockpit.act.sandbox import bubblewrap, seccomp_filter
 from cockpit.act.sandbox.git_places import find_git_places
 from cockpit.act.sandbox.run_confined import run_confined
 from cockpit.act.workspace import Workspace, open_workspace
@@ -276,7 +276,7 @@ async def test_bytecode_that_was_planted_in_the_project_does_not_run(
     assert len(list(cache.iterdir())) == 1
     assert await run(loosened(ground, swap(cover, []))) == ["666", "None"]
     # Where not all can be covered, none is used.
-    monkeypatch.setattr(planted_bytecode, "MOST_ENTRIES", 1)
+    monkeypatch.setattr(bubblewrap, "MOST_ENTRIES", 1)
     assert await run(ground) == ["42", "/tmp/pycache"]
 
 

@@ -7,7 +7,7 @@ from loop.trust.trust_world import TrustWorld, passed
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
-from cockpit.store.journal.details.trust import TrustAccepted, TrustSuspended, TrustUsed
+from cockpit.store.journal.details.trust import TrustAccepted, TrustEnded, TrustUsed
 
 pytestmark = pytest.mark.slow
 
@@ -78,8 +78,8 @@ def test_one_pushback_suspends(trust, decision, options):
     asked = trust.read(trust.begin(), "file:tests/test_a.py", "file:src/a.py")
     trust.decide(asked, decision, **options)
     assert not passed(trust.read(trust.begin(), "file:tests/test_b.py"))
-    (row,) = trust.rows("trust.suspended")
-    assert row.read(TrustSuspended).proposal_id == asked.proposal_id
+    (row,) = trust.rows("trust.ended")
+    assert row.read(TrustEnded).proposal_id == asked.proposal_id
     (listed,) = trust.rules().rules
     assert (listed.rule_id, listed.status) == (rule.rule_id, "suspended")
     assert trust.offers() == [], "what was approved before the pushback no longer counts"

@@ -11,7 +11,7 @@ from cockpit.store.journal.details.detail import Detail, Part
 
 
 class EpicState(Detail, frozen=True, kw_only=True):
-    """An epic as it is from now on."""
+    """An epic was created or changed: as it is from now on."""
 
     epic_id: str
     title: str | UnsetType
@@ -26,16 +26,8 @@ class EpicState(Detail, frozen=True, kw_only=True):
     """Where the epic comes from."""
 
 
-class EpicCreated(EpicState, frozen=True, kw_only=True):
-    """An epic was created."""
-
-
-class EpicChanged(EpicState, frozen=True, kw_only=True):
-    """An epic was changed."""
-
-
 class StoryState(Detail, frozen=True, kw_only=True):
-    """A story as it is from now on."""
+    """A story was created or changed: as it is from now on."""
 
     story_id: str
     epic_id: str | UnsetType | None
@@ -48,16 +40,8 @@ class StoryState(Detail, frozen=True, kw_only=True):
     """The description."""
 
 
-class StoryCreated(StoryState, frozen=True, kw_only=True):
-    """A story was created."""
-
-
-class StoryChanged(StoryState, frozen=True, kw_only=True):
-    """A story was changed."""
-
-
 class TaskState(Detail, frozen=True, kw_only=True):
-    """A task as it is from now on."""
+    """A task was changed: as it is from now on."""
 
     task_id: str
     story_id: str | UnsetType | None
@@ -86,10 +70,6 @@ class TaskState(Detail, frozen=True, kw_only=True):
 
 class TaskCreated(TaskState, frozen=True, kw_only=True):
     """A task was created."""
-
-
-class TaskChanged(TaskState, frozen=True, kw_only=True):
-    """A task was changed."""
 
 
 class ReachedBoundaries(Part, frozen=True, kw_only=True):

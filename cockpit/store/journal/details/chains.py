@@ -129,7 +129,7 @@ class ChainFollowed(Detail, frozen=True, kw_only=True):
 
 
 class ChainRequested(Detail, frozen=True, kw_only=True):
-    """A program started or resumed a chain over HTTP. The actor is its principal."""
+    """A program started a chain over HTTP. The actor is its principal."""
 
     chain_id: str
     request: str

@@ -50,6 +50,12 @@ def _as_object(value: Any) -> dict[Any, Any]:
     raise TypeError(f"a {type(value).__name__} is not JSON")
 
 
+def record_row(kind: type[D], row: object, **own: Any) -> D:
+    """Return the record of a table's row: the fields of its columns' names, and ``own``."""
+    names = [name for name in kind.__struct_fields__ if name not in own and hasattr(row, name)]
+    return kind(**{name: getattr(row, name) for name in names}, **own)
+
+
 def detail_json(record: Part) -> str:
     """Return the canonical JSON of :func:`detail_body` with its secrets masked."""
     return masked_json(detail_body(record))

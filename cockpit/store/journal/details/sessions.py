@@ -190,21 +190,10 @@ class EventIngested(QueuedEvent, frozen=True, kw_only=True):
     """What a program's event carries."""
 
 
-class EventLeased(QueuedEvent, frozen=True, kw_only=True):
-    """A process claimed the event."""
+class EventChanged(QueuedEvent, frozen=True, kw_only=True):
+    """An event of the queue has another status."""
 
-
-class EventAcked(QueuedEvent, frozen=True, kw_only=True):
-    """The event was handled."""
-
-
-class EventNacked(QueuedEvent, frozen=True, kw_only=True):
-    """Handling the event failed; it is tried again later."""
-
-
-class EventRetried(QueuedEvent, frozen=True, kw_only=True):
-    """A user made a dead letter claimable again."""
-
-
-class EventDeadLettered(QueuedEvent, frozen=True, kw_only=True):
-    """Handling the event failed too often; it is set aside."""
+    status: str
+    """``leased`` (a process claimed it), ``acked`` (it was handled), ``nacked`` (handling it failed, it is
+    tried again later), ``dead_lettered`` (that failed too often) or ``retried`` (a user made a dead letter
+    claimable again)."""

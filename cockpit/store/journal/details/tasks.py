@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from cockpit.store.journal.details.detail import Detail
 
 
 class WorktreeState(Detail, frozen=True, kw_only=True):
-    """A git worktree of a task or a chain."""
+    """A git worktree of a task or a chain was made, or has another status."""
 
     name: str
     """The worktree's name."""
@@ -25,29 +27,8 @@ class WorktreeState(Detail, frozen=True, kw_only=True):
     """The commit that merged it."""
     conflicts: tuple[str, ...]
     """The files that could not be merged."""
-
-
-class WorktreeCreated(WorktreeState, frozen=True, kw_only=True):
-    """A worktree is about to be made."""
-
-    unseen_changes: int
-    """How many changes in the user's checkout it does not contain."""
-
-
-class WorktreeMerged(WorktreeState, frozen=True, kw_only=True):
-    """The worktree's branch was merged."""
-
-
-class WorktreeConflict(WorktreeState, frozen=True, kw_only=True):
-    """The worktree's branch could not be merged."""
-
-
-class WorktreeKept(WorktreeState, frozen=True, kw_only=True):
-    """The worktree was kept for the user."""
-
-
-class WorktreeRemoved(WorktreeState, frozen=True, kw_only=True):
-    """The worktree was removed."""
+    unseen_changes: int | UnsetType = UNSET
+    """Of one that is about to be made: how many changes in the user's checkout it does not contain."""
 
 
 class TaskStep(Detail, frozen=True, kw_only=True):

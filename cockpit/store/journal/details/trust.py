@@ -79,17 +79,12 @@ class TrustUsed(OfRule, frozen=True, kw_only=True):
     """How often the rule was used, with this time."""
 
 
-class TrustSuspended(OfRule, frozen=True, kw_only=True):
-    """A rule covers nothing until the user accepts it again."""
+class TrustEnded(OfRule, frozen=True, kw_only=True):
+    """A rule covers nothing from now on."""
 
+    status: str
+    """``suspended``: until the user accepts it again; ``revoked``: they ended it, or declined its offer."""
     why: str
-    """The pushback, or the user's reason."""
+    """The pushback, or the user's reason; empty without one."""
     proposal_id: str
-    """The proposal that the user pushed back on; empty where they suspended it themselves."""
-
-
-class TrustRevoked(OfRule, frozen=True, kw_only=True):
-    """The user ended a rule, or declined its offer."""
-
-    why: str
-    """Their reason; empty without one."""
+    """The proposal that the user pushed back on; empty where they ended it themselves."""

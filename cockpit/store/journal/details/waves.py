@@ -330,15 +330,6 @@ class ModelThought(Detail, frozen=True, kw_only=True):
     """Whether they are sent back to the provider; not if a secret is suspected in one of them."""
 
 
-class ModelFailed(Detail, frozen=True, kw_only=True):
-    """A model call failed finally. Not written any more; older journals have it."""
-
-    model: str
-    """The model's full name."""
-    message: str
-    """The error."""
-
-
 class ModelMalformedCall(Detail, frozen=True, kw_only=True):
     """The model called a tool in a way that could not be read."""
 
@@ -370,25 +361,19 @@ class PlanCommitted(Detail, frozen=True, kw_only=True):
     """The calls, in their order."""
 
 
-class FactPin(Detail, frozen=True, kw_only=True):
-    """A fact that the user pins or unpins."""
+class FactPinned(Detail, frozen=True, kw_only=True):
+    """The user pinned a fact, so that following packets contain it, or unpinned it."""
 
     fact_id: str
     """The fact's id."""
+    pinned: bool
+    """Whether it is pinned from now on."""
     source_ref: str
     """Where the fact comes from."""
     band: str
     """The fact's band."""
     from_wave: int
     """The first wave that the pin applies to."""
-
-
-class FactPinned(FactPin, frozen=True, kw_only=True):
-    """The user pinned a fact: following packets contain it."""
-
-
-class FactUnpinned(FactPin, frozen=True, kw_only=True):
-    """The user unpinned a fact."""
 
 
 class MissedSignal(Part, frozen=True, kw_only=True):
