@@ -271,7 +271,7 @@ def project(tmp_path: Path) -> Path:
 
 
 FORBIDDEN = (
-    *("proposals approve p-1", "tokens issue --namespace ci --scope audit.read --token ROOT"),
+    *("proposals approve p-1", "tokens issue --namespace ci --scope audit.read"),
     *("profile rollback", "run fix --approve all --model offline"),
 )
 EACH = """
@@ -292,7 +292,7 @@ def test_no_command_decides_below_an_agent(tmp_path: Path, project: Path) -> Non
     root = (place.state / "root.token").read_text(encoding="utf-8").strip()
     state = {"COCKPIT_STATE_DIR": state_for_tests.folder(), "HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", EACH, *(words.replace("ROOT", root) for words in FORBIDDEN)],
+        [sys.executable, "-c", EACH, *FORBIDDEN],
         cwd=project, env=env(**state, CLAUDECODE="1", COCKPIT_TOKEN=root),
         capture_output=True, text=True,
     )  # fmt: skip
