@@ -14,7 +14,7 @@ import pytest
 
 from cockpit.config.all_settings import KEYS
 from cockpit.config.load_settings import ConfigInvalid, load_settings
-from cockpit.config.setting import Key
+from cockpit.config.setting import NAMES, Key
 
 NEUTRAL = {"[screen] theme", "[screen] bell"}
 """Settings that protect nothing: how the screen looks."""
@@ -56,6 +56,8 @@ def choices(key: Key) -> list[Any]:
         return list(key.order)
     if key.type is bool:
         return [False, True]
+    if key.type is NAMES:
+        return [["one"], ["two"]]
     if isinstance(key.default, tuple):
         return [["one"], ["one", "two"]]
     bounds = next((each for each in get_args(key.type) if isinstance(each, msgspec.Meta)), None)
