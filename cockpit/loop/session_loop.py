@@ -389,11 +389,14 @@ def _mark_failed(
 
 
 async def _mark_stopped(store: Store, session_id: str) -> None:
-    await store.write(
-        lambda tx: sessions.set_status(
+    def stop(tx: Tx) -> None:
+        if sessions.load(tx.connection, session_id).status == "completed":
+            return  # its last wave had ended when it was interrupted
+        sessions.set_status(
             tx, session_id, "stopped", actor="person", detail=SessionStopped(reason="interrupted")
         )
-    )
+
+    await store.write(stop)
 
 
 async def _renew_lease(
