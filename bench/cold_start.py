@@ -27,11 +27,11 @@ from textual.app import App
 from textual.widgets import Static
 class Empty(App):
     def compose(self):
-        yield Static("Conversation")
+        yield Static("cockpit")
 Empty().run()
 """
-MARK = b"Conversation"
-"""In the empty app its text; in the cockpit's first frame the title of a pane."""
+MARK = b"cockpit"
+"""In the empty app its text; in the cockpit's first frame the header."""
 FILLED = b"ype a task:"
 """In the prompt of the main screen, which is drawn complete."""
 
@@ -60,7 +60,7 @@ def rows() -> list[Row]:
         row("cockpit --version, over an empty Python", version - python, "s", most=0.15),
         row("cockpit proposals, over an empty Python", listed - python, "s"),
         row("first frame of an empty Textual app", floor.wall, "s"),
-        row("first frame of the cockpit: header, panes, prompt", frame.wall, "s"),
+        row("first frame of the cockpit: its header", frame.wall, "s"),
         row("first frame, cockpit / empty app", frame.wall / floor.wall, "×", most=1.25),
         row("… in CPU", frame.cpu / floor.cpu, "×", most=1.25),
         row("main screen, with its state, after the first frame", filled.wall - frame.wall, "s"),

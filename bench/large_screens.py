@@ -94,7 +94,7 @@ async def _opened(fill: Callable[[Tx, str], None]) -> AsyncIterator[Pilot[Any]]:
             app = Counted(runtime)
             async with app.run_test(size=SIZE) as pilot:
                 app.attach(session_id)
-                await _until(lambda: app.feed.ready and app.state.work.preview is None)
+                await _until(lambda: app.feed.ready and app.state.unread is None)
                 await pilot.pause()
                 gc.collect()
                 gc.freeze()

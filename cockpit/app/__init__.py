@@ -1,5 +1,4 @@
-"""The Textual application: screens, projections of the journal, actions and keys.
+"""The Textual application: it draws what the tables say, and asks :class:`cockpit.loop.runtime.Runtime`.
 
-The screens read only the journal (:mod:`cockpit.app.projection.fold`). Decisions of the user go to an
-:class:`cockpit.app.engine_client.Engine`. Importing this package imports no Textual.
+Importing this package imports no Textual.
 """

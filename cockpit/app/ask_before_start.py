@@ -23,7 +23,6 @@ _ARMED_AFTER_S = 0.5
 class QuestionApp(TerminalApp[bool]):
     """Ask one question about a text that can be scrolled; ``y`` agrees, ``n`` and Escape do not."""
 
-    ENABLE_COMMAND_PALETTE = False
     CSS = """
     #title { height: auto; padding: 1 2; text-style: bold; }
     #text { height: 1fr; padding: 0 2; }

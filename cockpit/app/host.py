@@ -1,297 +1,375 @@
-"""The application as actions, dialogs and screens use it: the protocols that it implements.
+"""The application as actions, dialogs and screens use it: what is followed, drawn, running and typed.
 
-Actions are functions over a :class:`Host`. With the protocol, no action, dialog or screen imports the
-application or the cockpit's main screen.
+Actions are functions over a :class:`Host`. :class:`~cockpit.app.application.CockpitApp` starts one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from textual.app import SuspendNotSupported
+from textual.events import Key
+from textual.screen import Screen
+
+from cockpit.app.terminal.terminal_app import TerminalApp
+
+# Everything else is imported after the first frame, or where it is used.
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from textual.screen import Screen
-
     from cockpit.access.notices import Notifier
     from cockpit.app.actions.action import Action
     from cockpit.app.actions.context import ActionContext, Pane
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.engine_client import Engine
+    from cockpit.app.journal_feed import JournalFeed
     from cockpit.app.key_policy import KeyPolicy
-    from cockpit.app.projection.chain_trees import Trees
-    from cockpit.app.projection.fold import State
-    from cockpit.app.projection.header import SessionState
-    from cockpit.app.projection.kanban import Looking
+    from cockpit.app.prompt_draft import Draft
     from cockpit.app.screens.first_words import FirstWords
     from cockpit.app.screens.panes import Panes
     from cockpit.app.screens.welcome_facts import WelcomeFacts
     from cockpit.app.session_runs import SessionRuns
     from cockpit.app.session_trail import SessionTrail
+    from cockpit.app.state.chain_trees import Trees
+    from cockpit.app.state.header import SessionState
+    from cockpit.app.state.kanban import Looking
+    from cockpit.app.state.screen_state import State, Views
+    from cockpit.loop.runtime import Runtime
     from widgets.prompt.prompt import Prompt
     from widgets.views import QueueView
 
 T = TypeVar("T")
+_DRAFT_S = 0.5
 
 
-class MainScreen(Protocol):
-    """The screen with the four panes and the prompt, as actions use it."""
+class Host(TerminalApp[int]):
+    """The application over one project."""
 
-    front_id: str
-    """The proposal in front, by its id; empty without one."""
-    is_alone: bool
-    """Whether the user turned to that proposal: it is drawn without those that are alike."""
-    kept_items: tuple[str, ...] | None
-    """The items of a context request that are still ticked; None while it is not narrowed."""
-    found_words: str
-    """What the conversation was searched for last; empty before."""
-    wider_policy: str
-    """The approval policy that waits for its second key; empty without one."""
+    engine: Runtime
+    actions: tuple[Action[Host], ...]
+    """All actions, under the user's keys."""
+    prompt_commands: tuple[tuple[str, str], ...]
+    """The screen's own commands of the prompt, each with its hint."""
+    trail: SessionTrail
+    """The sessions that the user came from."""
+    welcome: WelcomeFacts
+    """What the welcome shows; its model is that of new sessions."""
+    board_filter: Looking
+    """Which tasks the board shows; it lasts as long as the program."""
+    feed: JournalFeed
+    runs: SessionRuns
+    """The sessions that this process drives."""
+    draft: Draft
+    words_folder = ""
+    """Where it is kept which words were explained to the user; empty explains none."""
 
-    words: FirstWords
-    """Which words were explained to the user."""
-
-    @property
-    def word(self) -> str:
-        """The word that is explained; empty for none."""
-        ...
-
-    @property
-    def prompt(self) -> Prompt: ...
-
-    @property
-    def panes(self) -> Panes: ...
-
-    @property
-    def pane(self) -> Pane:
-        """The pane that has the focus."""
-        ...
-
-    @property
-    def key_policy(self) -> KeyPolicy: ...
-
-    @property
-    def queue(self) -> QueueView:
-        """The proposals as they are drawn."""
-        ...
-
-    @property
-    def trees(self) -> Trees:
-        """How far the trees of chains are open."""
-        ...
-
-    @property
-    def context(self) -> ActionContext:
-        """The state on which the validity of actions depends, now."""
-        ...
-
-    def act(self, action_id: str) -> None:
-        """Run an action of the registry."""
-        ...
-
-    def flash(self, text: str) -> None:
-        """Show ``text`` in the border of the prompt until the next key."""
-        ...
-
-    def update_hints(self) -> None:
-        """Show the current meaning of the keys: footer, prompt and its border."""
-        ...
-
-    def paint(self) -> None:
-        """Draw the current state of the journal now."""
-        ...
-
-    def schedule_paint(self) -> None:
-        """Draw soon, at most thirty times a second."""
-        ...
-
-
-class Host(Protocol):
-    """The application, as actions, dialogs and the screens over the main one use it."""
-
-    interrupted_at: float
-    """When Ctrl+C was pressed last with nothing to interrupt, in monotonic seconds."""
-
-    knows_offline_limits: bool
-    """Whether this run of the screen said what the offline rules cannot do."""
-    escaped_at: float
-    """When Escape was pressed last with nothing to leave, in monotonic seconds."""
-    jump: Jump | None
-    """The other project that the user goes to when this program's screen ends; None for none."""
-    notifier: Notifier | None
-    """Announces proposals outside the terminal; None where the user has no such setting."""
+    def __init__(
+        self,
+        session_id: str,
+        on_theme: Callable[[str], object] | None,
+        on_draft: Callable[[], object] | None,
+    ) -> None:
+        super().__init__()
+        self.session_id = session_id
+        """The followed session; empty without one."""
+        self.is_starting = False
+        """True while a new session is being created."""
+        self.interrupted_at = self.escaped_at = float("-inf")
+        """When Ctrl+C, and Escape, were pressed last with nothing to leave, in monotonic seconds."""
+        self.knows_offline_limits = False
+        """Whether this run of the screen said what the offline rules cannot do."""
+        self.jump: Jump | None = None
+        """The other project that the user goes to when this program's screen ends; None for none."""
+        self.notifier: Notifier | None = None
+        """Announces proposals outside the terminal; None where the user has no such setting."""
+        self._on_theme = on_theme
+        self._on_draft = on_draft
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draft_due = False
+        self._main: MainScreen | None = None
 
     # State
 
     @property
-    def engine(self) -> Engine: ...
-
-    @property
-    def main(self) -> MainScreen: ...
-
-    @property
-    def actions(self) -> Sequence[Action[Host]]:
-        """All actions, under the user's keys."""
-        ...
-
-    @property
-    def prompt_commands(self) -> Sequence[tuple[str, str]]:
-        """The screen's own commands of the prompt, each with its hint."""
-        ...
+    def main(self) -> MainScreen:
+        """The main screen."""
+        if self._main is None:
+            raise RuntimeError("the main screen is not there before the application runs")
+        return self._main
 
     @property
     def state(self) -> State:
-        """The journal, folded."""
-        ...
-
-    @property
-    def runs(self) -> SessionRuns:
-        """The sessions that this process drives."""
-        ...
-
-    @property
-    def welcome(self) -> WelcomeFacts:
-        """What the welcome shows; its model is that of new sessions."""
-        ...
-
-    @property
-    def trail(self) -> SessionTrail:
-        """The sessions that the user came from."""
-        ...
-
-    @property
-    def board_filter(self) -> Looking:
-        """Which tasks the board shows; it lasts as long as the program."""
-        ...
-
-    @property
-    def session_id(self) -> str:
-        """The followed session; empty without one."""
-        ...
+        """What the screens show."""
+        return self.feed.state
 
     @property
     def session(self) -> SessionState | None:
         """The state of the followed session."""
-        ...
+        return self.state.session(self.session_id)
 
     @property
     def packet_wave_id(self) -> str:
         """The newest wave of the followed session that has a packet; empty without one."""
-        ...
+        return self.session.oriented if self.session is not None else ""
 
     @property
     def store_warning(self) -> str:
-        """What every screen warns of while the store differs from its anchor; empty while it does not."""
-        ...
+        """The warning of every screen while the store does not match its anchor; empty while it does."""
+        return self.engine.store.anchor.warning
 
     @property
     def pending(self) -> list[str]:
         """The ids of waiting proposals, in the order of the queue."""
-        ...
+        return list(self.state.pending)
+
+    def views(self, since: int, front: str, is_alone: bool = False) -> Views:
+        """Return the views of the main screen now."""
+        trees = self._main.trees if self._main is not None else None
+        views = self.state.views(
+            self.engine.store.clock.now(),
+            self.session_id,
+            since=since,
+            front=front,
+            is_alone=is_alone,
+            project=self.engine.place.home.name,
+            model=self.welcome.model,
+            new_agent=self.welcome.agent.name if self.welcome.agent is not None else "",
+            warning=self.store_warning,
+            trees=trees,
+        )
+        while trees is not None and trees.wanted:
+            self.feed.open_chain(trees.wanted.pop())
+        views = self.runs.show_stopping(views, self.session_id)
+        if self.session_id or self.is_starting:
+            return views
+        log = self.welcome.log.show(
+            self.state.chains, self.engine.store, self.run_in_background, self._schedule_paint
+        )
+        return self.welcome.add_welcome(views, len(self.pending), log)
+
+    def open_session(self, session_id: str) -> None:
+        """Read the conversation of a session that is not followed, for a look at it."""
+        self.feed.open_session(session_id)
+
+    def _schedule_paint(self) -> None:
+        if self._main is not None and self._main.is_running:
+            self._main.schedule_paint()
 
     # Sessions and messages
 
     def attach(self, session_id: str) -> None:
         """Follow a session; with an empty id none: the next message starts one."""
-        ...
-
-    def open_session(self, session_id: str) -> None:
-        """Read the conversation of a session that is not followed, for a look at it."""
-        ...
+        self.session_id = session_id
+        self._schedule_paint()
 
     def send_message(self, text: str, session_id: str | None = None) -> None:
         """Send a message to a session, by default to the followed one; an empty id starts one."""
-        ...
+        raise NotImplementedError
 
     async def start_session(self, text: str) -> None:
         """Start a session with a message and follow it; an error is shown, and the text returns."""
-        ...
+        if self.is_starting:
+            self.restore_text(text)
+            return
+        self.is_starting = True
+        self._schedule_paint()
+        try:
+            session_id = await self.engine.start(text, is_typed=True)
+        except Exception as error:
+            # A model or a program may fail with an error of its own; its text is for the user too.
+            self.restore_text(text)
+            self.show_error(str(error) or type(error).__name__)
+        else:
+            self.clear_notifications()  # a message that nothing was started is no longer true
+            self.attach(session_id)
+            self.runs.ensure_running(session_id)
+        finally:
+            self.is_starting = False
+            self._schedule_paint()
 
     def resume_session(self, session_id: str) -> None:
-        """Drive a session after a decision, when it is the followed one and not driven yet."""
-        ...
+        """Drive a session after a decision, when it is the followed one and not driven yet.
+
+        A session that runs here notices the decision by itself.
+        """
+        if session_id and session_id == self.session_id and not self.runs.is_running(session_id):
+            self.run_in_background(self.runs.resume(session_id))
 
     def restore_text(self, text: str) -> None:
         """Put text that could not be sent back into the prompt, unless the user typed since."""
-        ...
+        if text and self._main is not None and not self._main.prompt.text:
+            self._main.prompt.put(text)
 
     # Work in the background
 
-    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run ``work`` until it or the program ends."""
-        ...
-
     def request(self, call: Callable[[], Awaitable[object]]) -> None:
         """Run a call in the background and show its error."""
-        ...
 
-    def show_error(self, text: str) -> None:
-        """Show an error over the screen for some seconds."""
-        ...
+        async def run() -> None:
+            try:
+                await call()
+            except Exception as error:
+                # Models have errors of their own; the text of each is for the user.
+                self.show_error(str(error) or type(error).__name__)
 
-    def show_notice(self, text: str) -> None:
-        """Show a notice over the screen for some seconds."""
-        ...
+        self.run_in_background(run())
+
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work`` until it or the program ends."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end_task)
+
+    def _end_task(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.show_error(f"Internal error: {error!r}. Please report it.")
 
     # Screens and the terminal
-
-    @property
-    def screen(self) -> Screen[Any]:
-        """The screen on top."""
-        ...
-
-    @property
-    def screen_stack(self) -> Sequence[Screen[Any]]:
-        """All open screens, the top one last."""
-        ...
-
-    theme: str
-    """The name of the theme in use."""
-
-    @property
-    def available_themes(self) -> Mapping[str, object]: ...
 
     def open_screen(
         self, screen: Screen[T], on_answer: Callable[[T | None], None] | None = None
     ) -> Awaitable[None]:
         """Open a screen or dialog on top; ``on_answer`` gets its answer, None without one."""
-        ...
-
-    def pop_screen(self) -> object:
-        """Close the screen on top."""
-        ...
-
-    def press_key(self, key: str) -> None:
-        """Press a key on the screen on top, as the user would."""
-        ...
+        return self.push_screen(screen, on_answer)
 
     async def edit_in_editor(
         self, text: str, suffix: str, *, is_prompt: bool = False
     ) -> str | None:
-        """Return ``text`` as the user saved it in their editor; None when there is no terminal for it.
+        """Return ``text`` as the user saved it in their editor; None when there is no terminal for it."""
+        from cockpit.app.external_editor import Editor, editor_command
 
-        When the terminal goes away meanwhile, the text is kept: that of the prompt as its draft.
+        editor = Editor(text, argv=editor_command(os.environ), suffix=suffix)
 
-        Raises ``EditorFailed``.
-        """
-        ...
+        def keep(edited: str) -> None:
+            if is_prompt:
+                self.draft.text = edited
+                if self.main.prompt.is_attached:
+                    self.main.prompt.put(edited)
+            elif edited != text:
+                self.unsent.append(edited)
 
-    async def open_in_editor(self, root: Path, path: str, line: int) -> bool:
-        """Open a file below ``root`` in the user's editor, at a line; False, with a notice, if it fails."""
-        ...
-
-    def copy_to_clipboard(self, text: str) -> None:
-        """Put ``text`` on the clipboard of the terminal."""
-        ...
+        try:
+            edited = await self.run_editor(editor, keep)
+        except SuspendNotSupported:
+            self.show_error("This terminal cannot be handed to an editor.")
+            return None
+        if self.is_leaving:  # the editor heard of it, too
+            keep(edited)
+        return edited
 
     def choose_theme(self, name: str) -> None:
         """Switch to a theme and remember it."""
-        ...
+        self.theme = name
+        if self._on_theme is not None:
+            self._on_theme(name)
+
+    # The draft and the end
+
+    def keep_draft(self, text: str) -> None:
+        """Remember the text of the prompt, on disk within half a second."""
+        self.draft.text = text
+        if text and self._on_draft is not None:
+            self._on_draft()
+        if not self._draft_due and not self.draft.is_saved:
+            self._draft_due = True
+            self.set_timer(_DRAFT_S, self._write_draft)
+
+    def _write_draft(self) -> None:
+        self._draft_due = False
+        try:
+            self.draft.save()
+        except OSError as error:
+            self.show_error(f"The draft cannot be saved: {error.strerror or error}.")
+
+    def save_unsent(self) -> None:
+        """Save the prompt, and what was typed into open dialogs."""
+        from cockpit.app import prompt_draft
+
+        if self._main is None:
+            return
+        if self._main.prompt.is_attached:  # else its last text is known, or that of an editor
+            self.draft.text = self._main.prompt.full_text
+        texts, self.unsent = [*self.unsent, *self.list_dialog_texts()], []
+        with contextlib.suppress(OSError):  # there is no screen left to say so
+            self.draft.save()
+            if texts:
+                prompt_draft.save_unsent(self.engine.place, texts)
 
     async def quit(self) -> None:
-        """End the program after every session saved its state."""
-        ...
+        """End the program after every session saved its state, and the draft is saved."""
+        await self.runs.stop()
+        self._write_draft()
+        self.exit(0)
+
+
+class MainScreen(Screen[None]):
+    """The screen with the four panes and the prompt, as actions use it."""
+
+    host: Host
+    prompt: Prompt
+    panes: Panes
+    key_policy: KeyPolicy
+    words: FirstWords
+    """Which words were explained to the user."""
+    trees: Trees
+    """How far the trees of chains are open."""
+    queue: QueueView
+    """The proposals as they are drawn."""
+    front_id = ""
+    """The proposal in front, by its id; empty without one."""
+    is_alone = False
+    """Whether the user turned to that proposal: it is drawn without those that are alike."""
+    kept_items: tuple[str, ...] | None = None
+    """The items of a context request that are still ticked; None while it is not narrowed."""
+    found_words = ""
+    """What the conversation was searched for last; empty before."""
+    wider_policy = ""
+    """The approval policy that waits for its second key; empty without one."""
+
+    @property
+    def word(self) -> str:
+        """The word that is explained; empty for none."""
+        raise NotImplementedError
+
+    @property
+    def pane(self) -> Pane:
+        """The pane that has the focus."""
+        raise NotImplementedError
+
+    @property
+    def context(self) -> ActionContext:
+        """The state on which the validity of actions depends, now."""
+        raise NotImplementedError
+
+    def before_key(self, key: str, pressed_at: float | None = None) -> bool:
+        """Handle a key before any widget does; return True when it is used up."""
+        raise NotImplementedError
+
+    def is_handled_late(self, event: Key) -> bool:
+        """Whether a key is for an action of the screen."""
+        raise NotImplementedError
+
+    def act(self, action_id: str) -> None:
+        """Run an action of the registry."""
+        raise NotImplementedError
+
+    def flash(self, text: str) -> None:
+        """Show ``text`` in the border of the prompt until the next key."""
+        raise NotImplementedError
+
+    def update_hints(self) -> None:
+        """Show the current meaning of the keys: footer, prompt and its border."""
+        raise NotImplementedError
+
+    def paint(self) -> None:
+        """Draw the current state now."""
+        raise NotImplementedError
+
+    def schedule_paint(self) -> None:
+        """Draw soon, at most thirty times a second."""
+        raise NotImplementedError
 
 
 class LiveScreen:

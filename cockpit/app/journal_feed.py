@@ -1,4 +1,4 @@
-"""The state of the screen: read from the tables once, then kept up to date from the journal.
+"""The state of the screen: read from the tables, and read again as the journal grows.
 
 ``docs/reference/screen.md``
 """
@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
 
-from cockpit.app.projection.chains import Chains
-from cockpit.app.projection.fold import OpenSession, State
+from cockpit.app.state.chains import read_chain
+from cockpit.app.state.screen_state import Named, State, read_changes, read_state
+from cockpit.app.state.session_fold import OpenSession
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
 from cockpit.store.journal.follow import follow
-from cockpit.store.journal.journal import READ, Row
+from cockpit.store.journal.journal import READ
 from cockpit.store.journal.journal import session_rows as read_rows
 from cockpit.store.sessions import session_list
 
@@ -23,8 +24,6 @@ SLICE = 64
 """Rows folded before the event loop runs again: well under a millisecond."""
 
 _RETRY_S = 1.0
-_OF_TOTALS = ("session.", "model.completed", "task.run.")
-"""What begins rows that may change the sums over sessions."""
 
 
 class JournalFeed:
@@ -41,7 +40,7 @@ class JournalFeed:
         on_error: Callable[[str], None],
         followed: Callable[[], str],
     ) -> None:
-        self.state = State(follows_all=False)
+        self.state = State()
         self._store = store
         self._on_change = on_change
         self._on_error = on_error
@@ -105,44 +104,26 @@ class JournalFeed:
             self._is_read = True
             self._attempted.set()
             self._on_change()
-        if self.state.work.preview is not None:
-            await self._read_work()
+        if (reader := self.state.unread) is not None:
+            while await self._store.read(reader.read_part):
+                continue
+            self.state.show_work(reader.work)
+            self._on_change()
         async for batch in follow(self._store, after=self.state.seq):
-            await self._read_missing(batch)
+            named = self.state.name_changes(batch)
+            if named != Named():
+                now = self._store.clock.now()
+                self.state.take(await self._store.read(partial(read_changes, named=named, now=now)))
             for start in range(0, len(batch), SLICE):
                 self.state.fold(batch[start : start + SLICE])
                 self._on_change()
                 await asyncio.sleep(0)
 
     def _read_state(self, connection: sqlite3.Connection) -> State:
-        from cockpit.app.projection.current_state import read_state  # late: after the first frame
+        return read_state(connection, self._followed(), self._store.clock.now())
 
-        return read_state(connection, self._followed())
-
-    async def _read_work(self) -> None:
-        """Read the whole backlog, part by part. Rows that came since are folded when it is there."""
-        from cockpit.app.projection.current_work import WorkReader
-
-        reader = WorkReader()
-        while await self._store.read(reader.read_part):
-            continue
-        work = reader.work
-        work.revision += self.state.work.revision + 1
-        self.state.work = work
-        self._on_change()
-
-    async def _read_missing(self, batch: Sequence[Row]) -> None:
-        """Read what the rows of a batch change and the state does not have."""
-        state = self.state
-        for session_id in sorted(state.missing(batch)):
-            state.list_session((await self._fold_session(session_id)).session)
-        for chain_id in sorted(state.chains.missing(batch)):
-            state.chains.take(await self._store.read(partial(_read_chain, chain_id=chain_id)))
-        if any(row.action.startswith(_OF_TOTALS) for row in batch):
-            state.roster.totals = await self._store.read(session_list.read_totals)
-
-    async def _fold_session(self, session_id: str) -> OpenSession:
-        """Return a session as its rows up to the state's own last row have it."""
+    async def _open_session(self, session_id: str) -> None:
+        """Fold a session's rows up to the state's own last row."""
         in_chain = await self._store.read(partial(session_list.is_in_chain, session_id=session_id))
         session, folded = OpenSession(session_id, in_chain=in_chain), 0
         while (until := self.state.seq) > folded:
@@ -152,13 +133,12 @@ class JournalFeed:
                 session.fold(rows[start : start + SLICE])
                 await asyncio.sleep(0)
             folded = until if len(rows) < READ else rows[-1].seq
-        return session
-
-    async def _open_session(self, session_id: str) -> None:
-        self.state.open_session(await self._fold_session(session_id))
+        self.state.open_session(session)
 
     async def _open_chain(self, chain_id: str) -> None:
-        self.state.chains.take(await self._store.read(partial(_read_chain, chain_id=chain_id)))
+        now = self._store.clock.now()
+        for chain in await self._store.read(partial(read_chain, chain_id=chain_id, now=now)):
+            self.state.put_chain(chain)
 
     def _begin(self, name: str, read: Callable[[], Coroutine[None, None, None]]) -> None:
         if name in self._reading:
@@ -172,9 +152,3 @@ class JournalFeed:
         except (CockpitError, sqlite3.Error, OSError) as error:
             self._on_error(f"Cannot read the journal: {error}.")
         self._on_change()
-
-
-def _read_chain(connection: sqlite3.Connection, chain_id: str) -> Chains:
-    from cockpit.app.projection.current_chains import read_chain  # late: after the first frame
-
-    return read_chain(connection, chain_id=chain_id)

@@ -9,7 +9,7 @@ import msgspec
 from cockpit.app.actions.action import AnyAction
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.key_policy import KeyPolicy
-from cockpit.app.projection.header import SessionState
+from cockpit.app.state.header import SessionState
 from widgets.views import KeyHintView, QueueView
 
 _STRONG = ("approve", "second", "discuss")

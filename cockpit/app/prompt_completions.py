@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from cockpit.app.commands.agent_command import describe_installed
 from cockpit.app.commands.prompt_commands import COMMANDS
-from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError
 from widgets.views import CompletionView
+
+if TYPE_CHECKING:
+    from cockpit.loop.runtime import Runtime
 
 _AGENT_PREFIX = "agent"
 _MOST = 500
@@ -26,8 +29,8 @@ class CompletionCache:
 
     def __init__(
         self,
-        engine: Engine,
-        on_arrival: Callable[[], None],
+        engine: Runtime,
+        on_arrival: Callable[[], object],
         agent_words: Callable[[], Sequence[tuple[str, str]] | None] = lambda: None,
     ) -> None:
         self._agent_words = agent_words

@@ -1,19 +1,24 @@
-"""The prompt on disk, which survives a restart: its draft, drafts put aside, texts of dialogs."""
+"""The prompt on disk: its draft, drafts put aside, what was sent, and texts of dialogs that were open."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from cockpit.app import prompt_history
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.secrets import mask
 
 _NAME = "draft.txt"
 _UNSENT = "unsent.txt"
 _STASH = "stash.json"
+_HISTORY = "prompt-history.jsonl"
 _MOST = 1_000_000
+_ENTRIES_MOST = 1_000
+_BYTES_MOST = 2_000_000
+_ENTRY_MOST = 20_000
 
 
 def load(place: ProjectPaths) -> str:
@@ -26,14 +31,14 @@ def load(place: ProjectPaths) -> str:
 
 def save(place: ProjectPaths, text: str) -> None:
     """Save ``text``; an empty text removes the file. Raises OSError."""
-    _save(place.state / _NAME, text)
+    replace_file(place.state / _NAME, text)
 
 
 def save_unsent(place: ProjectPaths, texts: Sequence[str]) -> Path:
     """Add texts of dialogs that were open at the end to a file of the project's state. Raises OSError."""
     path = place.state / _UNSENT
     earlier = path.read_text("utf-8", "replace")[-_MOST:] if path.is_file() else ""
-    _save(path, "\n\n".join([earlier, *texts] if earlier else texts))
+    replace_file(path, "\n\n".join([earlier, *texts] if earlier else texts))
     return path
 
 
@@ -48,15 +53,46 @@ def take_unsent(place: ProjectPaths) -> Path | None:
     return kept
 
 
-def _save(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
+    """Write a file that only the user may read, in one step; an empty text removes it. Raises OSError."""
     if not text:
         path.unlink(missing_ok=True)
         return
-    temporary = path.with_suffix(".new")
+    temporary = path.with_suffix(f".{os.getpid()}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     temporary.replace(path)
+
+
+def _load_history(place: ProjectPaths) -> list[str]:
+    """Return the newest messages, the oldest first; none when they cannot be read."""
+    entries: deque[str] = deque(maxlen=_ENTRIES_MOST)
+    try:
+        with open(place.state / _HISTORY, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                try:
+                    entry = json.loads(line)
+                except ValueError:
+                    continue  # the last line of a program that was cut off
+                if isinstance(entry, str):
+                    entries.append(entry)
+    except OSError:
+        return []
+    return list(entries)
+
+
+def _append_history(place: ProjectPaths, text: str) -> None:
+    """Add a message, its secrets masked; a file that is too long keeps its newer half. Raises OSError."""
+    path = place.state / _HISTORY
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(path, flags, 0o600), "a", encoding="utf-8") as file:
+        file.write(json.dumps(mask(text)[:_ENTRY_MOST]) + "\n")
+        size = file.tell()
+    if size > _BYTES_MOST:
+        entries = _load_history(place)
+        kept = "".join(json.dumps(entry) + "\n" for entry in entries[len(entries) // 2 :])
+        replace_file(path, kept)
 
 
 class Draft:
@@ -80,15 +116,15 @@ class Draft:
 
     def save_stash(self, drafts: Sequence[str]) -> None:
         """Save the drafts that are put aside. Raises OSError."""
-        _save(self._place.state / _STASH, json.dumps(list(drafts)) if drafts else "")
+        replace_file(self._place.state / _STASH, json.dumps(list(drafts)) if drafts else "")
 
     def load_history(self) -> list[str]:
         """Return the messages that were sent in this project, the oldest first."""
-        return prompt_history.load(self._place)
+        return _load_history(self._place)
 
     def add_to_history(self, text: str) -> None:
         """Add a message that was sent. Raises OSError."""
-        prompt_history.append(self._place, text)
+        _append_history(self._place, text)
 
     @property
     def is_saved(self) -> bool:

@@ -16,14 +16,15 @@ from cockpit.core.state_folder import state_root
 # The first frame is shown before anything else is imported.
 if TYPE_CHECKING:
     from cockpit.access.notices import Notifier
+    from cockpit.app.actions.registry import Keys
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.engine_client import Engine, Keys
+    from cockpit.loop.runtime import Runtime
 
 
 async def run_app(
-    engine: Engine | None = None,
+    engine: Runtime | None = None,
     *,
-    open_engine: Callable[[Callable[[str], object]], Awaitable[Engine]] | None = None,
+    open_engine: Callable[[Callable[[str], object]], Awaitable[Runtime]] | None = None,
     project: str = "",
     session_id: str | None = None,
     resumes: bool = True,
@@ -31,7 +32,7 @@ async def run_app(
     theme: str = themes.DEFAULT,
     keys: Keys | None = None,
     rings_bell: bool = True,
-    after_first_frame: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    after_first_frame: Callable[[Runtime], Coroutine[Any, Any, None]] | None = None,
     on_theme: Callable[[str], object] | None = None,
     on_draft: Callable[[], object] | None = None,
     on_end: Callable[[str], object] | None = None,
@@ -47,7 +48,7 @@ async def run_app(
     say how to come back; where the user goes to another project, ``on_jump`` gets that and the id instead.
     """
 
-    async def open_at_terminal(show: Callable[[str], object]) -> Engine:
+    async def open_at_terminal(show: Callable[[str], object]) -> Runtime:
         if open_engine is None:
             raise RuntimeError("an application without an engine needs open_engine")
         sit_at_screen()

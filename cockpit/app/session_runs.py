@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.loop.permissions.withdrawal import QUIT
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 
 if TYPE_CHECKING:
-    from cockpit.app.projection.fold import Views
+    from cockpit.app.state.screen_state import Views
+    from cockpit.loop.runtime import Runtime
 
 ACP = "acp"
 """The transport of sessions whose external agent cockpit drives."""
@@ -34,7 +34,7 @@ class SessionRuns:
     """
 
     def __init__(
-        self, engine: Engine, show_error: Callable[[str], None], on_change: Callable[[], None]
+        self, engine: Runtime, show_error: Callable[[str], None], on_change: Callable[[], None]
     ) -> None:
         self._engine = engine
         self._show_error = show_error

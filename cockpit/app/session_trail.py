@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cockpit.app.projection.chains import Run
+from cockpit.app.state.chains import Chains, Run
 
 
 class SessionTrail:
@@ -36,7 +36,7 @@ class SessionTrail:
         """Remember that ``session_id`` is followed as part of a task's run."""
         self._run, self._run_session = run, session_id
 
-    def next_role_session(self, followed: str) -> str:
+    def next_role_session(self, followed: str, chains: Chains) -> str:
         """Return the session in which the followed task continues with its next role; empty for none.
 
         ``followed`` is the session on the screen: after the user chose another one, the task is forgotten.
@@ -46,7 +46,9 @@ class SessionTrail:
         if followed != self._run_session:
             self._run = None
             return ""
-        if self._run.session_id == self._run_session:
+        chain = chains.chains.get(self._run.chain_id)
+        run = chain.runs.get(self._run.task_id) if chain is not None else None
+        if run is None or run.session_id == self._run_session:
             return ""
-        self._run_session = self._run.session_id
+        self._run_session = run.session_id
         return self._run_session

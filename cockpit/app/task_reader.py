@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from functools import partial
 
-from cockpit.app.projection.task_detail import TaskRecord
+from cockpit.app.state.task_detail import TaskRecord
 from cockpit.backlog import task_form, task_type_names
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.planner.read_session_estimate import describe_task_estimate

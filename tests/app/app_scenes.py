@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cockpit.app.projection.fold import State
+from cockpit.app.state.screen_state import State, read_changes, read_state
 from cockpit.orient.profile_changes.apply_change import apply_change
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
 from cockpit.orient.profile_changes.parse_change import parse_change
@@ -360,10 +360,16 @@ def to_decide(scene: Scene) -> Scene:
     return scene
 
 
-def folded(store: Store) -> State:
-    """All that the journal has, folded."""
-    state, after = State(), 0
-    while batch := store.read_now(lambda c, after=after: journal.rows(c, after=after)):
+def current(store: Store, session_id: str = "") -> State:
+    """What the screen shows now, with a session open."""
+    return store.read_now(lambda c: read_state(c, session_id, store.clock.now()))
+
+
+def follow_rows(store: Store, state: State) -> State:
+    """What the screen shows after all rows that came since."""
+    now = store.clock.now()
+    while batch := store.read_now(lambda c: journal.rows(c, after=state.seq)):
+        named = state.name_changes(batch)
+        state.take(store.read_now(lambda c, named=named: read_changes(c, named, now)))
         state.fold(batch)
-        after = batch[-1].seq
     return state

@@ -9,9 +9,10 @@ from permission_scenes import Agents, tell_of_work
 from test_hunks import AFTER as NEW
 from test_hunks import BEFORE as OLD
 
+from cockpit.app.actions.rewind_actions import describe_plan
 from cockpit.app.dialogs.answer_form import AnswerForm
 from cockpit.app.dialogs.pick_hunks import PickHunks
-from cockpit.app.dialogs.rewind_view import RewindView
+from cockpit.app.dialogs.scroll_rows import ScrollRows
 from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.loop.decisions.keep_hunks import EditableChange
 from cockpit.loop.rewind.plan_rewind import FileBack, RewindPlan
@@ -70,7 +71,8 @@ async def test_going_back_to_a_wave_and_some_hunks_of_a_change(still, project, p
         "src/http/client.py: it changed since the session wrote it, and stays as it is.",
     )
     async with on_screen(still, size=SIZE) as (pilot, app, _):
-        await app.open_screen(RewindView(RewindPlan("s-1", 4, project, files, stays)))
+        plan = describe_plan(RewindPlan("s-1", 4, project, files, stays))
+        await app.open_screen(ScrollRows("Go back to wave 4?", plan, "go back"))
         await calm(pilot)
         await picture(pilot, "rewind")
         await pilot.press("escape")

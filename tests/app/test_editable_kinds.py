@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from cockpit.app.projection.proposal_queue import preview, proposal
+from cockpit.app.state.proposal_queue import as_pending, proposal
 from cockpit.config.load_settings import load_settings
 from cockpit.core.clock import SystemClock
 from cockpit.loop.decisions.edit_action import NotEditable
@@ -31,5 +31,5 @@ def test_every_effect_of_an_approval_agrees(tmp_path):
 
 
 def is_offered(action_type):
-    shown = preview(replace(EMPTY, body={"type": action_type}))
+    shown = as_pending(replace(EMPTY, body={"type": action_type}))
     return proposal(shown, SystemClock().now(), None).editable

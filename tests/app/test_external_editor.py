@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 
@@ -74,7 +75,7 @@ def test_a_draft_does_not_follow_links(project, tmp_path):
     place.prepare()
     target = tmp_path / "target"
     target.write_text("mine")
-    (place.state / "draft.new").symlink_to(target)
+    (place.state / f"draft.{os.getpid()}.new").symlink_to(target)
     with pytest.raises(OSError):
         prompt_draft.save(place, "words")
     assert target.read_text() == "mine"

@@ -1,4 +1,4 @@
-"""The fold of the journal: total over any rows, and indifferent to batches and to rows seen twice."""
+"""The fold of a session: total over any rows, and indifferent to batches and to rows seen twice."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.app.projection.backlog import COLUMNS
-from cockpit.app.projection.chain_trees import WHOLE, Trees
-from cockpit.app.projection.fold import State
-from cockpit.app.projection.kanban import Looking, lines, summary
-from cockpit.app.projection.task_detail import task_view
+from cockpit.app.state.replay import Replay
+from cockpit.app.state.screen_state import State
+from cockpit.app.state.work import COLUMNS
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
@@ -46,7 +44,7 @@ ACTIONS = tuple(str(action) for action in Action)
 
 def made_row(seq: int, dice: Dice) -> Row:
     """A row of any action, or of none, with any of the fields that a fold reads."""
-    session = dice.one_of("", "s-1", "s-2")
+    session = dice.one_of("", "s-1", "s-1", "s-2")
     detail = {
         dice.choice(FIELDS): dice.choice(KNOWN) if dice.number(0, 1) else dice.json()
         for _ in range(dice.number(0, 10))
@@ -64,46 +62,26 @@ def histories() -> st.SearchStrategy[list[Row]]:
     )
 
 
-def everything(state: State) -> list[object]:
-    """All that the screens draw."""
-    work, looks = state.work, (("", "", False), ("", "", True), ("E-1", "", False), ("", "t", True))
-    trees = Trees(dict.fromkeys(state.chains.chains, WHOLE))
-    return [
-        [state.views(NOW, session) for session in ("", "s-1", "s-2")],
-        [Looking(*look).kanban(work) for look in looks],
-        [lines(work), summary(work), [task_view(work, task) for task in work.tasks.values()]],
-        trees.rows(state.chains, work, followed="s-1", waiting={"s-2": "may I?"}),
-        [state.agents.turns(each.key) for each in state.agents.rows()],
-        [Trees().rows(state.chains, work), state.chains.words_of("s-1")],
-    ]
-
-
 @given(histories(), st.lists(st.integers(0, 40), max_size=5))
 @settings(max_examples=examples(60))
 def test_no_row_stops_the_fold_and_batches_looks_and_doubles_change_nothing(rows, cuts):
-    whole, parts, looking = State().fold(rows), State(), Looking()
+    whole, parts = Replay("s-1").fold(rows), Replay("s-1")
     edges = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})
     for start, end in itertools.pairwise(edges):
         parts.fold(rows[start:end])
-        looking.kanban(parts.work)
-        everything(parts)
-    parts.fold(rows)
-    assert repr(everything(parts)) == repr(everything(whole))
-    # The cards that were kept from look to look are those of a first look.
-    assert looking.kanban(parts.work) == Looking().kanban(whole.work)
-    standing = [task for name in (*COLUMNS, "archived") for task in whole.work.standing(name)]
-    assert sorted(standing) == sorted(whole.work.tasks)
-    assert whole.work.ready <= set(whole.work.standing("todo"))
+        parts.views(NOW)
+    parts.opened.fold(rows)
+    assert repr(parts.views(NOW)) == repr(whole.views(NOW))
+    State().name_changes(rows)
 
 
 @given(histories(), st.integers(1, 7))
 @settings(max_examples=examples(40))
 def test_the_changes_since_a_revision_add_up_to_everything(rows, step):
-    state, known, revision = State(), {}, 0
+    replay, known, revision = Replay("s-1"), {}, 0
     for start in range(0, len(rows), step):
-        state.fold(rows[start : start + step])
-        views = state.views(NOW, "s-1", since=revision)
+        views = replay.fold(rows[start : start + step]).views(NOW, since=revision)
         known |= {turn.key: turn for turn in views.turns}
         revision = views.revision
-    full = state.views(NOW, "s-1").turns
+    full = replay.views(NOW).turns
     assert repr(known) == repr({turn.key: turn for turn in full})

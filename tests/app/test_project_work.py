@@ -1,38 +1,28 @@
-"""The fold of the backlog says of tasks, stories and epics what the tables say."""
+"""The backlog as the screens have it says of tasks, stories and epics what the tables say."""
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
 import pytest
 import work_scenes
-from app_scenes import folded
+from app_scenes import current, follow_rows
 from examples import examples
 
-from cockpit.app.projection.backlog import COLUMNS, number_in
-from cockpit.app.projection.header import SessionState, header
-from cockpit.app.projection.work_pane import find_conflicts
+from cockpit.app.state.header import SessionState, header
+from cockpit.app.state.work import COLUMNS, Work, number_in
+from cockpit.app.state.work_pane import find_conflicts
 from cockpit.backlog import service
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import dependencies, tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
-from cockpit.store.journal.journal import Row
 
 pytestmark = pytest.mark.slow
 
 
-def row(seq: int, action: str, detail: object, session: str = "") -> Row:
-    return Row(
-        seq, "2026-01-01T12:00:00.000000Z", "t", session, "", "", "", None, "agent", action, "ok",
-        None, "", json.dumps(detail), "",
-    )  # fmt: skip
-
-
-def compare(store) -> None:
-    """Everything that the fold says of tasks, stories and epics is what the tables say."""
-    work = folded(store).work
+def compare(store, work: Work) -> None:
+    """Everything that is shown of tasks, stories and epics is what the tables say."""
     stored = store.read_now(lambda c: tasks.select(c, limit=10_000))
     stored += store.read_now(lambda c: tasks.select(c, status="archived", limit=10_000))
     assert {task.task_id for task in stored} == set(work.tasks)
@@ -61,9 +51,10 @@ def compare(store) -> None:
 
 @pytest.mark.search
 @pytest.mark.parametrize("seed", range(examples(2)))
-def test_after_any_operations_the_fold_says_what_the_tables_say(still, seed):
+def test_after_any_operations_the_screens_say_what_the_tables_say(still, seed):
+    state = current(still.store)
     work_scenes.story(still.store)
-    compare(still.store)
+    compare(still.store, follow_rows(still.store, state).work)
     choose = random.Random(seed)
 
     def task() -> str:
@@ -102,7 +93,10 @@ def test_after_any_operations_the_fold_says_what_the_tables_say(still, seed):
             still.store.write_now(operation)
         except CockpitError:
             continue  # not every step is possible everywhere; then nothing was written
-    compare(still.store)
+        if choose.randrange(4) == 0:
+            follow_rows(still.store, state)
+    compare(still.store, follow_rows(still.store, state).work)
+    compare(still.store, current(still.store).work)
 
 
 def test_two_agents_that_change_one_file_are_told_apart():

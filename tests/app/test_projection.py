@@ -6,12 +6,11 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from app_scenes import ALL, ITEMS, Scene, folded, to_decide
+from app_scenes import ALL, ITEMS, Scene, current, to_decide
 
-from cockpit.app.projection.band_meter import with_reported_cache
-from cockpit.app.projection.conversation import Conversation
-from cockpit.app.projection.current_state import read_state
-from cockpit.app.projection.fold import OpenSession
+from cockpit.app.state.band_meter import with_reported_cache
+from cockpit.app.state.conversation import Conversation
+from cockpit.app.state.session_fold import OpenSession
 from cockpit.commands.sessions.linear_lists import list_sessions
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
@@ -32,7 +31,7 @@ def made_row(seq: int, action: str, detail: object, session: str = "s-1") -> Row
 
 def test_a_story_reads_in_its_order(scene):
     to_decide(scene).say("agent", "It never resets.").advance("acting").edit()
-    views = folded(scene.store).views(NOW, scene.session_id)
+    views = current(scene.store, scene.session_id).views(NOW, scene.session_id)
     assert [(turn.role, turn.text) for turn in views.turns] == [
         ("person", "review pr 24"),
         ("wave", "wave 1"),
@@ -59,7 +58,7 @@ def test_a_story_reads_in_its_order(scene):
 
 def test_the_queue_shows_what_was_stored(scene):
     scene.begin().wave("observing").ask().edit()
-    state = folded(scene.store)
+    state = current(scene.store, scene.session_id)
     front = state.views(NOW, scene.session_id).queue.front
     assert front is not None
     assert front.kind == "context"
@@ -78,7 +77,7 @@ def test_the_queue_shows_what_was_stored(scene):
 def test_only_a_proposal_of_the_followed_session_stands_in_front(scene):
     other = Scene(scene.store, scene.root).begin("other").wave("observing").ask("p-other")
     scene.begin().wave("observing").ask("p-mine")
-    state = folded(scene.store)
+    state = current(scene.store)
     for session_id, front in ((scene.session_id, "p-mine"), (other.session_id, "p-other")):
         queue = state.views(NOW, session_id, front="p-other").queue
         assert queue.front is not None
@@ -100,19 +99,19 @@ def test_only_a_proposal_of_the_followed_session_stands_in_front(scene):
 )
 def test_a_decision_is_told_where_it_was_asked(scene, verdict, more, said):
     scene.begin().wave("observing").ask().decide("p-context", verdict, **more)
-    views = folded(scene.store).views(NOW, scene.session_id)
+    views = current(scene.store, scene.session_id).views(NOW, scene.session_id)
     assert said in [line.right for turn in views.turns for line in turn.lines]
     assert views.queue.front is None
 
 
 def test_fragments_grow_one_turn_and_its_completion_replaces_them(scene):
     scene.begin().wave("observing").stream("The re", "try ")
-    before = folded(scene.store)
+    before = current(scene.store, scene.session_id)
     live = before.views(NOW, scene.session_id).turns[-1]
     assert (live.text, live.streaming) == ("The retry ", True)
     rows = scene.store.read_now(journal.rows)
     said = {"message_id": "m-live", "role": "agent", "text": "The retry loop.", "interrupted": True}
-    before.apply(made_row(rows[-1].seq + 1, "message.completed", said, scene.session_id))
+    before.fold([made_row(rows[-1].seq + 1, "message.completed", said, scene.session_id)])
     turn = before.views(NOW, scene.session_id).turns[-1]
     assert (turn.key, turn.text, turn.streaming, turn.interrupted) == (
         live.key, "The retry loop.", False, True,
@@ -134,7 +133,7 @@ def test_a_session_has_one_state_on_every_surface(scene):
         each = Scene(scene.store, scene.root).begin(title=title).wave(*ALL)
         each = each.ask() if "asks" in title else each
         each.enter(entered, **detail)
-    state, current = folded(scene.store), scene.store.read_now(lambda c: read_state(c, ""))
+    state = current(scene.store)
     views = state.views(NOW, "")
     states = {row.title: row.state for row in views.board.rows}
     waiting = ["stopped, and asks", "turn", "question"]
@@ -146,12 +145,12 @@ def test_a_session_has_one_state_on_every_surface(scene):
         "done": "done",
     }
     counts = "7 sessions   ? 3 wait for you   ■ 1 blocked   ! 1 paused   ✔ 1 done   □ 1 stopped"
-    assert views.board.summary == current.views(NOW, "").board.summary == counts
+    assert views.board.summary == counts
     listed = scene.store.read_now(list_sessions)
     assert [line.split(", ", 1)[1] for line in listed.splitlines()] == [
         f"{states[title]}: {title}" for title in reversed(ends)
     ]
-    for session_id, session in state.sessions.items():
+    for session_id, session in state.listed.items():
         header = state.views(NOW, session_id).header
         assert header.state == states[session.title] and header.end_sign in "?!□✔■"
 

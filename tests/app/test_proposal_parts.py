@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from app_scenes import BEFORE, ITEMS, Scene
+from app_scenes import BEFORE, ITEMS, Scene, current
 from app_world import look, on_screen, status_of, text_of, until, write
 from permission_scenes import Agents
 from textual.containers import VerticalScroll
@@ -15,8 +15,6 @@ from cockpit.app import key_hints
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.registry import ACTIONS
 from cockpit.app.actions.screen_actions import ScreenActions
-from cockpit.app.projection.fold import State
-from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
 
@@ -97,8 +95,7 @@ KINDS: dict[str, tuple[Callable[[Scene, str], object] | None, set[str]]] = {
 def test_keys_are_offered_where_they_do_something(still, project):
     for kind, (propose, works) in KINDS.items():
         session_id = begin(still.store, project, kind, propose)
-        state = State().fold(still.store.read_now(lambda c: journal.rows(c, limit=1_000)))
-        queue = state.views(still.store.clock.now(), session_id).queue
+        queue = current(still.store, session_id).views(still.store.clock.now(), session_id).queue
         context = ActionContext(pane="proposals").about(queue.front)
         valid = {each.id for _, each in ScreenActions(ACTIONS).pressable(context)}
         assert valid & set(OPTIONAL) == works, kind

@@ -9,8 +9,8 @@ from app_scenes import Scene, to_decide
 from app_world import calm, on_screen, settled, until
 from packet_scenes import fact
 
-from cockpit.app.projection.fold import State
 from cockpit.app.screens.replay_screen import ReplayApp, ReplayScreen, read_session_rows, run_replay
+from cockpit.app.state.replay import Replay
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
 from cockpit.store.context import facts
@@ -51,9 +51,9 @@ async def test_every_place_shows_what_was_known_then_and_space_plays(still, scen
             await pilot.press(*keys)
             await until(pilot, lambda place=place: screen.position == place)
             await calm(pilot)
-            then = State().fold(rows[:place])
+            then = Replay(scene.session_id).fold(rows[:place])
             now = parse_time(then.at) if then.at else parse_time(rows[0].at)
-            views = then.views(now, scene.session_id)
+            views = then.views(now)
             shown = screen._panes.conversation.turns
             assert [(t.key, t.text, t.lines) for t in shown] == [
                 (t.key, t.text, t.lines) for t in views.turns

@@ -8,7 +8,7 @@ from app_world import whole_text as text
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from cockpit.app.dialogs.rewind_view import RewindView
+from cockpit.app.dialogs.scroll_rows import ScrollRows
 from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.screens.lists.sessions_screen import SessionsScreen
 from cockpit.decide.choose_model import ModelSettings
@@ -79,7 +79,7 @@ async def test_back_with_files_and_forward_again(still, project, tmp_path):
         await until(pilot, lambda: isinstance(app.screen, PickOne))
         await until(pilot, lambda: "I fix the sum." in text(pilot))
         await pick(pilot, "wave 2")
-        await until(pilot, lambda: isinstance(app.screen, RewindView))
+        await until(pilot, lambda: isinstance(app.screen, ScrollRows))
         await calm(pilot)
         shown = text(pilot)
         assert "Go back to wave 2?" in shown and "calc.py  gets its earlier content" in shown

@@ -1,4 +1,4 @@
-"""The first frame: the main screen's lines at their places, and no key of those typed early is lost."""
+"""The first frame: no key of those typed early is lost."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import asyncio
 
 import pytest
 from app_scenes import Scene
-from app_world import calm, settled, until
+from app_world import until
 from textual import events
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.deferred_engine import DeferredEngine
 from cockpit.app.screens.cockpit_screen import CockpitScreen
-from cockpit.app.screens.starting_screen import StartingScreen
 from cockpit.core.errors import CockpitError
-from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
 
-SIZES = ((120, 24), (80, 24))
-FRAMES = "╭╮╰╯│─"
+SIZE = (120, 24)
 
 
 class Opening:
@@ -38,48 +34,10 @@ class Opening:
         return self.engine
 
 
-def draw(app):
-    """Return the screen's lines, each cell with its colours."""
-    return [
-        [
-            (character, segment.style.color, segment.style.bgcolor)
-            for segment in strip
-            for character in segment.text
-        ]
-        for strip in app.screen._compositor.render_strips()
-    ]
-
-
-async def draw_sizes(pilot):
-    drawn = {}
-    for size in SIZES:
-        await pilot.resize_terminal(*size)
-        await calm(pilot)
-        drawn[size] = draw(pilot.app)
-    return drawn
-
-
-async def test_the_first_frame_has_the_lines_of_the_main_screen(still):
-    opening = Opening(still)
-    app = CockpitApp(open_engine=opening, project=still.place.home.name)
-    async with app.run_test(size=SIZES[0]) as pilot:
-        assert isinstance(app.screen, StartingScreen)
-        early = await draw_sizes(pilot)
-        opening.may_open.set()
-        await until(pilot, lambda: isinstance(app.screen, CockpitScreen))
-        await settled(pilot)
-        filled = await draw_sizes(pilot)
-    for size in SIZES:
-        for row, (first, later) in enumerate(zip(early[size], filled[size], strict=True)):
-            for column, (before, after) in enumerate(zip(first, later, strict=True)):
-                if before[0] != " " or after[0] in FRAMES:
-                    assert before == after, (size, row, column)
-
-
 async def test_keys_typed_before_the_prompt_are_typed_in_order(still):
     opening = Opening(still)
     app = CockpitApp(open_engine=opening)
-    async with app.run_test(size=SIZES[0]) as pilot:
+    async with app.run_test(size=SIZE) as pilot:
         await pilot.press("s", "e", "e", "left", "y", "q", "backspace", "end", "ctrl+j")
         app.post_message(events.Paste("pasted\nlines"))
         await pilot.press("!", "x", "backspace")
@@ -96,7 +54,7 @@ async def test_an_early_enter_sends_the_text_and_decides_nothing(still, project,
     monkeypatch.setattr(CockpitApp, "send_message", lambda app, text, *rest: sent.append(text))
     opening = Opening(still)
     app = CockpitApp(open_engine=opening, session_id=scene.session_id)
-    async with app.run_test(size=SIZES[0]) as pilot:
+    async with app.run_test(size=SIZE) as pilot:
         await pilot.press("enter", "enter", "h", "i", "enter")
         opening.may_open.set()
         await until(pilot, lambda: sent)
@@ -107,7 +65,7 @@ async def test_an_early_enter_sends_the_text_and_decides_nothing(still, project,
 
 async def test_ctrl_c_before_the_prompt_leaves(still):
     app = CockpitApp(open_engine=Opening(still))
-    async with app.run_test(size=SIZES[0]) as pilot:
+    async with app.run_test(size=SIZE) as pilot:
         await pilot.press("a", "ctrl+c")
     assert app.return_code == 130
 
@@ -117,32 +75,6 @@ async def test_an_engine_that_does_not_open_ends_the_screen(still):
     opening.error = error = CockpitError("The store is broken.")
     opening.may_open.set()
     app = CockpitApp(open_engine=opening)
-    async with app.run_test(size=SIZES[0]) as pilot:
+    async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.fatal_error is not None)
     assert app.fatal_error is error
-
-
-async def test_what_is_asked_too_early_waits_for_the_engine(still: Runtime) -> None:
-    late = DeferredEngine(still.store, still.place)
-    early = asyncio.create_task(late.engine.complete("/", "/re"))
-    await asyncio.sleep(0)
-    assert not early.done()
-
-    async def opened() -> Runtime:
-        return still
-
-    assert await late.open(opened()) is still
-    assert await early == await still.complete("/", "/re") != []
-
-
-async def test_an_engine_that_does_not_open_is_told_to_all_who_ask(still: Runtime) -> None:
-    late = DeferredEngine(still.store, still.place)
-    early = asyncio.create_task(late.engine.complete("/", ""))
-
-    async def opened() -> Runtime:
-        raise CockpitError("A task type of this repository cannot be read.")
-
-    with pytest.raises(CockpitError, match="task type"):
-        await late.open(opened())
-    with pytest.raises(CockpitError, match="task type"):
-        await early

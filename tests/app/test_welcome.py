@@ -6,8 +6,8 @@ import pytest
 from app_scenes import Scene
 from app_world import on_screen, settled, text_of, until
 
-from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.welcome_facts import suggest_review
+from cockpit.app.state.welcome import build_welcome
 from cockpit.backlog import service
 from cockpit.core.clock import SystemClock
 from cockpit.decide.choose_model import ModelSettings

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tasks.taskrun_world import World
 
-from cockpit.app.projection.chain_trees import Trees
-from cockpit.app.projection.current_chains import read_chains
-from cockpit.app.projection.fold import State
+from cockpit.app.state.chain_trees import Trees
+from cockpit.app.state.chains import Chains, read_chains
+from cockpit.app.state.work import Work
 from cockpit.chains import supervisor
 from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.progress_lines import ProgressLines
@@ -199,12 +199,11 @@ async def test_the_pause_is_shown_in_words_and_ends_with_it(world: World) -> Non
     assert line is not None
     assert line.line == "◌ s3 starts again in 4 s; third try"
     begun = datetime.fromisoformat(delayed.raw_detail()["starts_at"]) - timedelta(seconds=3)
-    state = State().fold(rows(store))
-    for shown in (state.chains, store.read_now(read_chains)):
-        for now, words in ((begun, "starts again in 3 s; third try"), (begun + timedelta(5), "")):
-            (head, *_) = Trees().rows(shown, state.work, now=now)
-            assert head.state == words  # type: ignore[union-attr]
-    assert state.chains.has_retries
+    for now, words in ((begun, "starts again in 3 s; third try"), (begun + timedelta(5), "")):
+        shown = Chains(store.read_now(lambda c, now=now: read_chains(c, now)))
+        (head, *_) = Trees().rows(shown, Work(), now=now)
+        assert head.state == words  # type: ignore[union-attr]
+        assert shown.has_retries == bool(words)
     store.write_now(lambda tx: workers.start(tx, chain, 3, token_limit=9))
-    assert not State().fold(rows(store)).chains.has_retries
+    assert not Chains(store.read_now(lambda c: read_chains(c, begun))).has_retries
     await asyncio.gather(watching, return_exceptions=True)

@@ -123,7 +123,7 @@ class Gallery(App[None]):
             with Vertical():
                 yield from self._make("task")
             with Vertical():
-                yield from self._make("memory", "form")
+                yield from self._make("form")
         yield from self._make("scrubber", "key bar")
 
     def on_mount(self) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from textual.widget import Widget
 
 from widgets.forms.form import FieldView, Form, FormView
-from widgets.forms.key_values import Sheet
+from widgets.forms.key_values import SheetRow
 from widgets.frame.headline import Headline
+from widgets.text.style_names import line
 from widgets.work import chain_tree_views as chains
-from widgets.work import task_views
 from widgets.work.kanban import Kanban
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
-from widgets.work.task_memory_rows import handoff_rows, wip_rows
 from widgets.work.task_panel import TaskPanel
+from widgets.work.task_views import QueuedView, TaskView
 from widgets.work.two_line_list import TwoLineList
 
 Made = tuple[Widget, Callable[[], None]]
@@ -33,14 +33,14 @@ def task_lines(text: str) -> tuple[TaskLineView, ...]:
 
 def chain_rows(text: str) -> tuple[chains.ChainRowView, ...]:
     marks = (chains.MarkView(text[:1], "good", text), chains.MarkView("▶", "warn", text))
-    line = task_lines(text)[0]
+    first = task_lines(text)[0]
     return (
         chains.ChainView(
             "ch-1", text[:1], "warn", text, text, text, 3, marks, 7, 12, text, text, "bad", text, text,
             folded=True,
         ),
         chains.ChainSessionView("ch-1/s1", text[:1], "good", text, text, text, text, text, full=True),
-        chains.ChainTaskView("ch-1/T-1", line, text, text, current=True),
+        chains.ChainTaskView("ch-1/T-1", first, text, text, current=True),
     )  # fmt: skip
 
 
@@ -65,38 +65,16 @@ def kanban(text: str) -> Made:
     return made, fill
 
 
-def wip(text: str) -> task_views.WipView:
-    return task_views.WipView(
-        text, text, text, text, text, text, tests(text), text, True, (text,), ((text, text),),
-        (task_views.ErrorView(text, text, text),),
-    )  # fmt: skip
-
-
-def handoff(text: str) -> task_views.HandoffView:
-    return task_views.HandoffView(text, text, text, "bad", text, (text,), text, True, text)
-
-
-def memory(text: str) -> Made:
-    made = Sheet()
-    rows = [*wip_rows(wip(text)), *handoff_rows(handoff(text))]
-    return made, lambda: made.show(rows)
-
-
 def task(text: str) -> Made:
-    happening = task_views.ActivityView(text, text[:1], "bad", text, text, text)
-    view = task_views.TaskView(
-        text, text, text[:1], "warn", text, ((text, text), ("", text)), text, text, text,
-        (task_views.LinkView(text, text, text[:1], "good", text),), wip(text), handoff(text), (happening,),
-        (happening,),
-    )  # fmt: skip
-    return TaskPanel(view), lambda: None
+    rows = (SheetRow(text, line(text)),)
+    return TaskPanel(TaskView(line(text), text, text, rows, rows)), lambda: None
 
 
 def queue(text: str) -> Made:
     made = TwoLineList(empty=text)
     rows = [
-        task_views.QueuedView(text, text, text[:1], "good", text, text),
-        task_views.QueuedView("T-2", text),
+        QueuedView(text, text, text[:1], "good", text, text),
+        QueuedView("T-2", text),
     ]
     return made, lambda: made.show(rows)
 
@@ -118,7 +96,6 @@ def form(text: str) -> Made:
 WORK_WIDGETS = {
     "headline": headline,
     "kanban": kanban,
-    "memory": memory,
     "task": task,
     "queue": queue,
     "form": form,

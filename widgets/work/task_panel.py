@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -12,16 +10,15 @@ from textual.content import Content
 from textual.widgets import Static
 
 from widgets.conversation.markdown import SafeMarkdown
-from widgets.forms.key_values import Sheet, SheetRow
+from widgets.forms.key_values import Sheet
 from widgets.text.clean import clean
-from widgets.text.style_names import BAD, DIM, STRONG, Part, block, line, tone
-from widgets.work.task_memory_rows import READ_MOST, handoff_rows, wip_rows
-from widgets.work.task_views import ActivityView, LinkView, TaskView
+from widgets.text.style_names import STRONG, line
+from widgets.work.task_views import TaskView
 
+READ_MOST = 20_000
+"""Characters of a text that are shown; a line counts the rest."""
 WIDE = 110
 """From this width on, the two columns are next to each other."""
-
-_GAP = SheetRow("", Content(""))
 
 
 class TaskPanel(VerticalScroll, can_focus=True):
@@ -50,7 +47,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
 
     def __init__(self, view: TaskView | None = None, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.view = view or TaskView("", "")
+        self.view = view or TaskView(Content(""))
         self._head = Static(id="task-head")
         self._texts = {"description": SafeMarkdown(), "criteria": SafeMarkdown()}
         self._titles = {name: Static(classes="asked-title") for name in self._texts}
@@ -84,7 +81,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
         self.view = view
         if not self._head.is_attached:
             return  # on_mount draws it
-        self._head.update(_head(view))
+        self._head.update(view.head)
         texts = {
             "description": view.description.strip() or "*No description.*",
             "criteria": view.criteria.strip(),
@@ -94,64 +91,11 @@ class TaskPanel(VerticalScroll, can_focus=True):
             if text != self._shown[name]:
                 self._shown[name] = text
                 await self._texts[name].update(clean(_cut(text)))
-        self._memory.show(_memory_rows(view))
-        self._activity.show(_activity_rows(view))
-
-
-def _head(view: TaskView) -> Content:
-    first: list[Part] = [(view.sign or "·", tone(view.tone)), " ", (view.key, STRONG)]
-    rows = [line(*first, "  ", (view.title, STRONG))]
-    parts: list[Part] = [(view.status, tone(view.tone))]
-    for name, value in view.facts:
-        parts += ["   ", (f"{name} " if name else "", DIM), value]
-    rows.append(line(*parts))
-    if view.blocker:
-        rows.append(Content.assemble(line(("■ ", BAD)), block(view.blocker, BAD)))
-    return Content("\n").join(rows)
+        self._memory.show(view.memory)
+        self._activity.show(view.activity)
 
 
 def _cut(text: str) -> str:
     left = len(text) - READ_MOST
     more = f"\n\n**… {left:,} more characters. e shows all of them.**" if left > 0 else ""
     return text[:READ_MOST] + more
-
-
-def _memory_rows(view: TaskView) -> list[SheetRow]:
-    sections: list[list[SheetRow]] = []
-    if view.links:
-        sections.append([SheetRow("Depends"), *(_link(each) for each in view.links)])
-    if view.wip is not None:
-        sections.append([SheetRow("Work in progress"), *wip_rows(view.wip, brief=True)])
-    if view.handoff is not None:
-        sections.append([SheetRow("Handoff"), *handoff_rows(view.handoff, brief=True)])
-    if view.failures:
-        sections.append([SheetRow("Failures"), *_rows(view.failures)])
-    return _joined(sections)
-
-
-def _activity_rows(view: TaskView) -> list[SheetRow]:
-    return [SheetRow("Activity"), *_rows(view.activity)] if view.activity else []
-
-
-def _joined(sections: Sequence[Sequence[SheetRow]]) -> list[SheetRow]:
-    rows: list[SheetRow] = []
-    for section in sections:
-        rows += [_GAP, *section] if rows else section
-    return rows
-
-
-def _link(view: LinkView) -> SheetRow:
-    return SheetRow(
-        view.relation,
-        line((view.sign, tone(view.tone)), " ", (view.key, STRONG), "  ", view.title),
-    )
-
-
-def _rows(views: Sequence[ActivityView]) -> list[SheetRow]:
-    rows = []
-    for each in views:
-        kind = line((each.kind, tone(each.tone) or DIM))
-        by: list[Part] = [(f"  {each.by}", DIM)] if each.by else []
-        head = Content.assemble(line((each.sign, tone(each.tone)), " "), kind, "  ")
-        rows.append(SheetRow(each.at, Content.assemble(head, line(each.text, *by))))
-    return rows

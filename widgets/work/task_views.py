@@ -1,4 +1,4 @@
-"""Views of one task in full, of its memory, and of the queue.
+"""Views of one task in full, and of a row of two lines.
 
 As in :mod:`widgets.views` every string may be hostile; the widgets clean each one.
 """
@@ -6,92 +6,21 @@ As in :mod:`widgets.views` every string may be hostile; the widgets clean each o
 from __future__ import annotations
 
 import msgspec
+from textual.content import Content
 
-from widgets.work.task_card_views import ResultsView, Tone
-
-
-class LinkView(msgspec.Struct, frozen=True):
-    """A task that this one depends on, or that depends on it."""
-
-    key: str
-    relation: str
-    sign: str
-    tone: Tone
-    title: str
-
-
-class ErrorView(msgspec.Struct, frozen=True):
-    """One error in the work in progress of a task."""
-
-    kind: str
-    place: str
-    message: str
-
-
-class WipView(msgspec.Struct, frozen=True):
-    """A task's work in progress. ``decisions`` are (what, why), the newest last."""
-
-    task: str
-    title: str = ""
-    updated: str = ""
-    phase: str = ""
-    next_step: str = ""
-    context: str = ""
-    tests: ResultsView | None = None
-    last_commit: str = ""
-    uncommitted: bool | None = None
-    files: tuple[str, ...] = ()
-    decisions: tuple[tuple[str, str], ...] = ()
-    errors: tuple[ErrorView, ...] = ()
-    empty: bool = False
-
-
-class HandoffView(msgspec.Struct, frozen=True):
-    """The handoff of a task. ``details`` is None while they are hidden; ``kept`` says whether there are any.
-
-    ``state`` describes compaction and archiving.
-    """
-
-    task: str
-    title: str = ""
-    status: str = ""
-    tone: Tone = "plain"
-    summary: str = ""
-    files: tuple[str, ...] = ()
-    state: str = ""
-    kept: bool = False
-    details: str | None = None
-    empty: bool = False
-
-
-class ActivityView(msgspec.Struct, frozen=True):
-    """One line of a task's activity or failures."""
-
-    at: str
-    sign: str
-    tone: Tone
-    kind: str
-    text: str
-    by: str = ""
+from widgets.forms.key_values import SheetRow
+from widgets.work.task_card_views import Tone
 
 
 class TaskView(msgspec.Struct, frozen=True):
-    """One task in full. ``facts`` are (name, value) pairs; ``blocker`` is the reason of a blocked task."""
+    """One task in full: its head, what is asked for, and rows of what is known of it."""
 
-    key: str
-    title: str
-    sign: str = ""
-    tone: Tone = "plain"
-    status: str = ""
-    facts: tuple[tuple[str, str], ...] = ()
+    head: Content
     description: str = ""
     criteria: str = ""
-    blocker: str = ""
-    links: tuple[LinkView, ...] = ()
-    wip: WipView | None = None
-    handoff: HandoffView | None = None
-    failures: tuple[ActivityView, ...] = ()
-    activity: tuple[ActivityView, ...] = ()
+    memory: tuple[SheetRow, ...] = ()
+    """Dependencies, work in progress, handoff and failures."""
+    activity: tuple[SheetRow, ...] = ()
 
 
 class QueuedView(msgspec.Struct, frozen=True):

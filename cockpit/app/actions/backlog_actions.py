@@ -5,6 +5,7 @@ Specified in ``docs/reference/backlog.md``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -131,82 +132,76 @@ def create_task(host: Host) -> None:
     """Open a form for a new task, of the story that the board shows."""
     scope = host.board_filter.scope
     story_id = scope if scope in host.state.work.stories else ""
-    host.request(partial(_create_task, host, story_id))
-
-
-async def _create_task(host: Host, story_id: str) -> None:
-    from cockpit.app import task_reader
-    from cockpit.app.dialogs import backlog_form
-
-    task_types = await task_reader.read_task_types(host.engine.place)
-    _open_form(host, backlog_form.new_task(task_types, story_id, work=host.state.work))
+    host.request(partial(_open_task_form, host, story_id=story_id))
 
 
 def edit_task(host: Host) -> None:
     """Open a form to edit the task."""
     if (task := task_at_cursor(host)) is not None:
-        host.request(partial(_edit_task, host, task.task_id))
+        host.request(partial(_open_task_form, host, task.task_id))
 
 
-async def _edit_task(host: Host, task_id: str) -> None:
+async def _open_task_form(host: Host, task_id: str = "", *, story_id: str = "") -> None:
     from cockpit.app import task_reader
     from cockpit.app.dialogs import backlog_form
 
-    task, needs = await task_reader.read_task(host.engine.store, task_id)
-    task_types = await task_reader.read_task_types(host.engine.place)
-    _open_form(host, backlog_form.edit_task(task, needs, task_types, work=host.state.work))
+    store = host.engine.store
+    task_and_needs = await task_reader.read_task(store, task_id) if task_id else (None, ())
+    types = await task_reader.read_task_types(host.engine.place)
+    _open_form(
+        host, backlog_form.task_draft(host.state.work, types, *task_and_needs, story_id=story_id)
+    )
 
 
 def create_story(host: Host) -> None:
     """Open a form for a new story, of the epic that the board shows."""
     from cockpit.app.dialogs import backlog_form
 
-    scope = host.board_filter.scope
-    work = host.state.work
-    _open_form(host, backlog_form.new_story(scope if scope in work.epics else "", work=work))
+    scope, work = host.board_filter.scope, host.state.work
+    epic_id = scope if scope in work.epics else ""
+    _open_form(host, backlog_form.story_draft(work, epic_id=epic_id))
 
 
 def create_epic(host: Host) -> None:
     """Open a form for a new epic."""
     from cockpit.app.dialogs import backlog_form
 
-    _open_form(host, backlog_form.new_epic())
+    _open_form(host, backlog_form.epic_draft())
 
 
 def pick_story_to_edit(host: Host) -> None:
     """Pick a story, and open a form to edit it."""
-    from cockpit.app.dialogs import backlog_form
+    from cockpit.app.dialogs.backlog_form import story_draft
 
-    stories = host.state.work.stories
-    rows = [
-        (story.story_id, f"{story.story_id} {story.title}", story.status)
-        for story in stories.values()
-    ]
-
-    def edit(story_id: str | None) -> None:
-        if story_id is not None:
-            _open_form(host, backlog_form.edit_story(stories[story_id], work=host.state.work))
-
+    work = host.state.work
+    rows = [(key, f"{key} {each.title}", each.status) for key, each in work.stories.items()]
     empty = "No stories yet. “Create a story” in the palette adds one."
-    host.open_screen(PickOne("Edit a story", rows, empty=empty), edit)
+    _pick_to_edit(
+        host, "Edit a story", rows, empty, lambda key: story_draft(work, work.stories[key])
+    )
 
 
 def pick_epic_to_edit(host: Host) -> None:
     """Pick an epic, and open a form to edit it."""
-    from cockpit.app.dialogs import backlog_form
+    from cockpit.app.dialogs.backlog_form import epic_draft
 
     epics = host.state.work.epics
     rows = [
-        (epic.epic_id, f"{epic.epic_id} {epic.title}", f"{epic.priority} {epic.status}")
-        for epic in epics.values()
+        (key, f"{key} {each.title}", f"{each.priority} {each.status}")
+        for key, each in epics.items()
     ]
-
-    def edit(epic_id: str | None) -> None:
-        if epic_id is not None:
-            _open_form(host, backlog_form.edit_epic(epics[epic_id]))
-
     empty = "No epics yet. “Create an epic” in the palette adds one."
-    host.open_screen(PickOne("Edit an epic", rows, empty=empty), edit)
+    _pick_to_edit(host, "Edit an epic", rows, empty, lambda key: epic_draft(epics[key]))
+
+
+def _pick_to_edit(
+    host: Host, title: str, rows: Sequence[PickRow], empty: str, draft: Callable[[str], Draft]
+) -> None:
+    def edit(key: str | None) -> None:
+        if key is not None:
+            _open_form(host, draft(key))
+
+    host.open_screen(PickOne(title, rows, empty=empty), edit)
 
 
 def _open_form(host: Host, draft: Draft) -> None:

@@ -36,7 +36,7 @@ def pick_branch(host: Host) -> None:
     if session is not None:
         rows.append((host.session_id, session.title or host.session_id, "this session"))
     rows += [
-        (chain.chain_id, f"{chain.chain_id}  {chain.branch}", chain.status)
+        (chain.chain_id, f"{chain.chain_id}  {chain.row.branch}", chain.status)
         for chain in host.state.chains.newest(_MOST_CHAINS)
     ]
 

@@ -20,7 +20,7 @@ from cockpit.app.actions.task_actions import (
 )
 from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.host import Host
-from cockpit.app.projection.chains import ChainState, Run
+from cockpit.app.state.chains import Run, ShownChain
 from cockpit.core.errors import CockpitError
 from widgets.forms.pick_list import PickRow
 from widgets.views import TurnView
@@ -43,7 +43,7 @@ def row_at_cursor(host: Host) -> str:
     return pane.at_cursor if pane.has_focus else ""
 
 
-def chain_at_cursor(host: Host) -> ChainState | None:
+def chain_at_cursor(host: Host) -> ShownChain | None:
     """Return the chain whose tree the cursor is in."""
     return host.state.chains.chains.get(row_at_cursor(host).partition("/")[0])
 
@@ -61,7 +61,7 @@ def _run_of_row(host: Host, row_key: str) -> Run | None:
         for run in chain.runs.values()
         if run.session_id and not run.ended and rest in ("", f"s{run.ordinal}")
     ]
-    return max(active, key=lambda run: run.seq, default=None) if chain.working else None
+    return max(active, key=lambda run: run.moment, default=None) if chain.working else None
 
 
 def session_of_row(host: Host, row_key: str) -> str:
@@ -69,7 +69,7 @@ def session_of_row(host: Host, row_key: str) -> str:
     run = _run_of_row(host, row_key)
     if run is not None:
         return run.session_id if not run.ended else ""
-    return row_key if row_key in host.state.sessions else ""
+    return row_key if host.state.session(row_key) is not None else ""
 
 
 # Attaching
@@ -115,7 +115,7 @@ def go_back(host: Host) -> None:
 
 def follow_next_role(host: Host) -> None:
     """Follow the session of the next role when the followed task moved on to it."""
-    if session_id := host.trail.next_role_session(host.session_id):
+    if session_id := host.trail.next_role_session(host.session_id, host.state.chains):
         host.attach(session_id)
 
 
@@ -123,13 +123,11 @@ def follow_next_role(host: Host) -> None:
 
 
 def peek(host: Host, row_key: str) -> None:
-    """Show the last turns of a session or an external agent, or the work in progress of a task."""
+    """Show the last turns of a session, or the work in progress of a task."""
     from cockpit.app.dialogs.peek_session import PeekDialog
 
     state = host.state
-    if state.agents.turns(row_key) is not None:
-        host.open_screen(PeekDialog(partial(_agent_turns, host, row_key)))
-    elif session_id := session_of_row(host, row_key):
+    if session_id := session_of_row(host, row_key):
         host.open_screen(PeekDialog(partial(_last_turns, host, row_key, session_id)))
     elif (task_id := row_key.rpartition("/")[2]) in state.work.tasks:
         from cockpit.app.dialogs.task_memory import WipDialog
@@ -137,15 +135,11 @@ def peek(host: Host, row_key: str) -> None:
         host.open_screen(WipDialog(host, task_id))
 
 
-def _agent_turns(host: Host, row_key: str) -> tuple[str, tuple[TurnView, ...]]:
-    return host.state.agents.turns(row_key) or ("", ())
-
-
 def _last_turns(host: Host, row_key: str, first_session: str) -> tuple[str, tuple[TurnView, ...]]:
     """Return title and last turns of the row's current session; once none runs, of the first one."""
     state = host.state
     session_id = session_of_row(host, row_key) or first_session
-    session = state.sessions.get(session_id)
+    session = state.session(session_id)
     title = [state.chains.words_of(session_id)]
     if session is not None:
         title += [session.role.replace("_", " "), session.name]

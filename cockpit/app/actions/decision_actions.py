@@ -258,13 +258,14 @@ def turn_queue(host: Host, step: int) -> None:
 
 def go_to(host: Host, proposal_id: str) -> None:
     """Put a proposal in front and follow its session: header, keys and words move with it."""
-    main, waiting = host.main, host.state.queue.pending.get(proposal_id)
+    main, waiting = host.main, host.state.pending.get(proposal_id)
     if waiting is None:
         return  # it was decided meanwhile
     main.front_id, main.is_alone, main.kept_items = proposal_id, True, None
-    if waiting.session_id != host.session_id:
+    session_id = waiting.stored.session_id
+    if session_id != host.session_id:
         host.trail.push(host.session_id, "")
-        host.attach(waiting.session_id)
+        host.attach(session_id)
     main.panes.turn_to("proposals")
     main.prompt.focus()
     main.paint()

@@ -24,6 +24,9 @@ from cockpit.app.actions.task_actions import TASK_ACTIONS
 from cockpit.app.actions.view_actions import PROGRAM_ACTIONS, VIEW_ACTIONS
 from cockpit.app.host import Host
 
+Keys = Mapping[str, str | Sequence[str]]
+"""The user's ``[keys]``: ids of actions and the key or keys of each."""
+
 ACTIONS: tuple[Action[Host], ...] = (
     *DECISION_ACTIONS,
     *HUNK_ACTIONS,
@@ -44,7 +47,7 @@ FIXED = frozenset(action.id for action in ACTIONS if not action.is_bound)
 """Actions whose keys belong to a widget and cannot change, Enter and Escape of decisions among them."""
 
 
-def remap(keys: Mapping[str, str | Sequence[str]]) -> tuple[tuple[Action[Host], ...], list[str]]:
+def remap(keys: Keys) -> tuple[tuple[Action[Host], ...], list[str]]:
     """Return the actions under the user's ``[keys]``, and the errors in them as text.
 
     ``keys`` maps ids of actions to one key or several. A key that is given to an action is taken away

@@ -9,6 +9,8 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from textual.content import Content
+
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.dialogs.small_dialogs import PickOne
@@ -20,6 +22,8 @@ from cockpit.loop.rewind.apply_rewind import Rewound, bring_back, rewind
 from cockpit.loop.rewind.plan_rewind import RewindPlan, plan_rewind
 from cockpit.store.sessions import messages, waves
 from widgets.forms.pick_list import PickRow
+from widgets.text.detail import DetailRow, sentence
+from widgets.text.style_names import DIM, STRONG, WARN, line
 
 _TWICE_S = 1.0
 """Seconds within which a second Escape counts."""
@@ -46,7 +50,7 @@ def rewind_session(host: Host, session_id: str = "") -> None:
 
 
 async def _ask(host: Host, session_id: str, wave: int) -> None:
-    from cockpit.app.dialogs.rewind_view import RewindView
+    from cockpit.app.dialogs.scroll_rows import ScrollRows
 
     if host.runs.is_running(session_id):
         raise IllegalTransition(f"Session {session_id} runs. Interrupt it first, then go back.")
@@ -56,7 +60,39 @@ async def _ask(host: Host, session_id: str, wave: int) -> None:
         if is_wanted:
             host.request(lambda: _go_back(host, plan))
 
-    host.open_screen(RewindView(plan), answer)
+    host.open_screen(
+        ScrollRows(f"Go back to wave {plan.wave}?", describe_plan(plan), "go back"), answer
+    )
+
+
+def describe_plan(plan: RewindPlan) -> list[DetailRow]:
+    """Return the rows: what is written, what stays, and what is kept."""
+    rows = []
+    count = len(plan.files)
+    what = (
+        "No file changes." if not count else f"{pluralize(count, 'file')} get what they had then:"
+    )
+    rows.append(sentence((what.replace("1 file get what they", "1 file gets what it"), STRONG)))
+    for each in plan.files:
+        does = (
+            "is removed: it did not exist" if each.content is None else "gets its earlier content"
+        )
+        rows.append(_entry(each.path, does))
+    if plan.stays:
+        rows += [sentence(), sentence(("This stays as it is:", WARN))]
+        rows += [_entry(each) for each in plan.stays]
+    kept = (
+        "A new session continues after this wave. The present one stays in the list (F6); `u` on the new one"
+        " there brings these files back as they are now."
+    )
+    rows += [sentence(), sentence((kept, DIM))]
+    return rows
+
+
+def _entry(text: str, does: str = "") -> DetailRow:
+    return DetailRow(
+        line(text, (f"  {does}" if does else "", DIM)), line(("  · ", DIM)), Content("    ")
+    )
 
 
 async def _go_back(host: Host, plan: RewindPlan) -> None:

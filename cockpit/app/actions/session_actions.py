@@ -82,12 +82,12 @@ def followable_sessions(host: Host) -> Iterator[PickRow]:
         for run in chain.runs.values():
             if run.session_id and not run.ended:
                 worker = state.chains.words_of(run.session_id) or chain.chain_id
-                session = state.sessions.get(run.session_id)
+                session = state.session(run.session_id)
                 role = session.role.replace("_", " ") if session is not None else ""
                 name = session.name if session is not None else run.task_id
                 yield run.session_id, name, " · ".join(filter(None, (worker, role, run.step)))
     for row in host.main.panes.work.view.rows:
-        if row.key in state.sessions:
+        if row.key in state.listed:
             yield row.key, row.title, f"{row.state} · {row.key}"
 
 

@@ -13,7 +13,7 @@ from cockpit.app.actions.action import Action, Condition
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.host import Host, TaskCursorScreen
-from cockpit.app.projection.backlog import SETTLED, TaskState
+from cockpit.app.state.work import SETTLED, TaskState
 from widgets.forms.pick_list import PickRow
 
 if TYPE_CHECKING:

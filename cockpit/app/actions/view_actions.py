@@ -13,6 +13,7 @@ from cockpit.app.actions.decision_actions import prompt_is_undisturbed
 from cockpit.app.host import Host
 from cockpit.app.screens.first_words import WORDS
 from cockpit.app.screens.panes import PANES
+from widgets.text.detail import fields
 
 
 def focus_next_pane(host: Host) -> None:
@@ -95,9 +96,9 @@ def open_help(host: Host) -> None:
 
 def explain_words(host: Host) -> None:
     """List the words of the screen with their meanings."""
-    from cockpit.app.dialogs.glossary import Words
+    from cockpit.app.dialogs.scroll_rows import ScrollRows
 
-    host.open_screen(Words(WORDS))
+    host.open_screen(ScrollRows("Words", fields(WORDS.items())))
 
 
 def dismiss_word(host: Host) -> None:

@@ -13,9 +13,9 @@ from datetime import datetime
 import msgspec
 
 from cockpit.access.notices import Notice, proposal_notice
-from cockpit.app.projection.header import SessionState
-from cockpit.app.projection.proposal_queue import Queue, preview
-from cockpit.app.projection.proposal_queue import proposal as draw_proposal
+from cockpit.app.state.header import SessionState
+from cockpit.app.state.proposal_queue import as_pending
+from cockpit.app.state.proposal_queue import proposal as draw_proposal
 from cockpit.core.clock import parse_time
 from cockpit.core.text import pluralize
 from cockpit.loop.all_projects.project_reader import Asker, ProjectState
@@ -89,20 +89,13 @@ class OneQueue:
     def _draw(self, waiting: Waiting, now: datetime) -> ProposalView:
         """Return the view of a proposal as the cockpit of its project draws it, with the project's name."""
         stored, asker = waiting.proposal, waiting.asker
-        shown = preview(stored)
-        rule = shown.body.card.rule_id
-        card = Queue()
-        if rule and rule not in waiting.state.rules:
-            card.ended_rules.add(rule)
         session = SessionState(
             stored.session_id,
             title=asker.title,
             role=asker.role,
             task_id=stored.task_id or asker.task_id,
         )
-        view = draw_proposal(
-            shown, now, session, card_rule=card.card_rule(shown.body, now) if rule else ""
-        )
+        view = draw_proposal(as_pending(stored, waiting.state.rules), now, session)
         return msgspec.structs.replace(
             view,
             proposal_id=waiting.key,

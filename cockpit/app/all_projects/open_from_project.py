@@ -78,18 +78,19 @@ def notify_pending(host: Host, proposal_ids: Iterable[str]) -> None:
         return
     from cockpit.access.notices import proposal_notice
 
-    place, pending = host.engine.place, host.state.queue.pending
+    place, pending = host.engine.place, host.state.pending
     for waiting in (pending[each] for each in proposal_ids if each in pending):
-        body, session = waiting.body, host.state.sessions.get(waiting.session_id)
+        stored, body = waiting.stored, waiting.body
+        session = host.state.session(stored.session_id)
         notice = proposal_notice(
-            f"{place.state.name}/{waiting.proposal_id}",
+            f"{place.state.name}/{stored.proposal_id}",
             project=place.home.name,
             branch=body.branch or (session.branch if session is not None else ""),
-            proposal_id=waiting.proposal_id,
-            kind=waiting.kind,
-            risk=waiting.risk,
-            title=waiting.title,
+            proposal_id=stored.proposal_id,
+            kind=stored.kind,
+            risk=stored.risk,
+            title=stored.title,
             agent=body.agent,
-            session_id=waiting.session_id,
+            session_id=stored.session_id,
         )
         host.notifier.notify(notice)

@@ -10,20 +10,20 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from cockpit.core.errors import NotFound
 from cockpit.core.project.known_projects import KnownProject
 from cockpit.core.project_paths import ProjectPaths, locate_project
 
 if TYPE_CHECKING:
-    from cockpit.app.engine_client import Engine
     from cockpit.config.load_settings import Settings
+    from cockpit.loop.runtime import Runtime
     from cockpit.store.db.database import Store
 
 
 @asynccontextmanager
-async def open_owner(project: KnownProject) -> AsyncIterator[Engine]:
+async def open_owner(project: KnownProject) -> AsyncIterator[Runtime]:
     """Open the store of a project, and an engine on it. Raises ``CockpitError``.
 
     Files of the project that its user has not trusted are not loaded. Nobody is asked about them here.
@@ -34,7 +34,7 @@ async def open_owner(project: KnownProject) -> AsyncIterator[Engine]:
         from cockpit.loop.runtime import runtime_over  # late: it loads slower than the screen
 
         runtime = await stack.enter_async_context(runtime_over(store, place, settings.runtime))
-        yield cast("Engine", runtime)
+        yield runtime
 
 
 def _open(project: KnownProject) -> tuple[ProjectPaths, Settings, Store]:

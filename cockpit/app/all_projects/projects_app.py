@@ -17,14 +17,12 @@ from cockpit.app.all_projects.projects_screen import AllProjectsScreen
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.app.terminal.terminal_app import TerminalApp, choose_theme, run_at_terminal
 from cockpit.core.clock import Clock
-from widgets.text.clean import clean
 
 
 class AllProjectsApp(TerminalApp[int]):
     """The screen over all projects; :attr:`jump` is where the user went, None where they left."""
 
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
-    ENABLE_COMMAND_PALETTE = False
     TITLE = "cockpit"
 
     def __init__(
@@ -38,13 +36,7 @@ class AllProjectsApp(TerminalApp[int]):
         super().__init__()
         self.jump: Jump | None = None
         self._clock, self._notifier, self._problem = clock, notifier, problem
-        for each in themes.THEMES:
-            self.register_theme(each)
-        self.theme = theme if theme in self.available_themes else themes.DEFAULT
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the variables of the stylesheet that Textual's own themes do not have."""
-        return themes.fallbacks(self.current_theme)
+        self.use_theme(theme)
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the screen over all projects."""
@@ -52,9 +44,8 @@ class AllProjectsApp(TerminalApp[int]):
 
     def on_mount(self) -> None:
         """Say why the project that the user went to did not open."""
-        self.call_after_refresh(self.collect_shortly)
         if self._problem:
-            self.notify(clean(self._problem), severity="error", markup=False)
+            self.show_error(self._problem)
 
     def _go(self, jump: Jump) -> None:
         self.jump = jump
@@ -82,7 +73,7 @@ async def run_all_projects(
     app = AllProjectsApp(theme=choose_theme(theme), notifier=notifier, problem=problem)
     app.rings_bell = rings_bell
     if notifier is not None:
-        notifier.on_error = lambda text: app.notify(text, severity="error", markup=False)
+        notifier.on_error = app.show_error
     code = await run_at_terminal(app)
     if notifier is not None:
         await notifier.close()

@@ -46,21 +46,18 @@ from widgets.frame.footer import KeyBar
 from widgets.frame.headline import Headline
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.proposals.waiting_rows import WaitingRows
-from widgets.text.clean import clean
 from widgets.text.style_names import DIM, WARN, Part
 from widgets.views import KeyHintView, ProposalView, QueueView
 from widgets.work.two_line_list import TwoLineList
 
 if TYPE_CHECKING:
-    from cockpit.app.engine_client import Engine
     from cockpit.app.terminal.terminal_app import TerminalApp
+    from cockpit.loop.runtime import Runtime
 
 _AGE_S = 1.0
 _WIDE = 120
 """Columns from which the projects are drawn next to the queue."""
 _NAME_CELLS = 24
-_NOTICE_S = 4.0
-_ERROR_S = 8.0
 _QUESTION = "it asks questions: o opens its project, where you answer"
 
 
@@ -106,7 +103,7 @@ class AllProjectsScreen(DecidingScreen):
         self,
         on_jump: Callable[[Jump], object],
         *,
-        engines: Mapping[str, Engine] | None = None,
+        engines: Mapping[str, Runtime] | None = None,
         clock: Clock | None = None,
         on_request: Callable[[Waiting], object] | None = None,
         on_decided: Callable[[str], object] | None = None,
@@ -358,7 +355,7 @@ class AllProjectsScreen(DecidingScreen):
         self.app.push_screen(Ask(title, proposal.title, value=text), send)
 
     def _discuss(self, proposal: ProposalView, text: str) -> None:
-        async def send(engine: Engine, name: str) -> None:
+        async def send(engine: Runtime, name: str) -> None:
             if proposal.kind == "permission":
                 await engine.reject(name, shown_digest=proposal.digest, reason=text)
             else:
@@ -369,7 +366,7 @@ class AllProjectsScreen(DecidingScreen):
     def _decide(
         self,
         proposal: ProposalView,
-        call: Callable[[Engine, str], Awaitable[object]],
+        call: Callable[[Runtime, str], Awaitable[object]],
         *,
         text: str = "",
     ) -> None:
@@ -387,7 +384,7 @@ class AllProjectsScreen(DecidingScreen):
                     await call(engine, waiting.proposal.proposal_id)
             except (CockpitError, sqlite3.Error, OSError) as error:
                 self.key_policy.unlock(proposal)
-                self.show_error(f"{owner.name}: {error}")
+                self.terminal.show_error(f"{owner.name}: {error}")
                 if text and self.is_attached:
                     self.app.push_screen(Warn("Your words were not sent", text))
             else:
@@ -398,7 +395,7 @@ class AllProjectsScreen(DecidingScreen):
         self._run(decide(), name="decision")
         self.update_hints()
 
-    def _open_engine(self, waiting: Waiting) -> AbstractAsyncContextManager[Engine]:
+    def _open_engine(self, waiting: Waiting) -> AbstractAsyncContextManager[Runtime]:
         engine = self._engines.get(waiting.state.project.key)
         return nullcontext(engine) if engine is not None else open_owner(waiting.state.project)
 
@@ -411,7 +408,7 @@ class AllProjectsScreen(DecidingScreen):
             if self._on_decided is not None:
                 self._on_decided(session_id)
         elif not waiting.asker.is_driven:
-            self.show_notice(
+            self.terminal.show_notice(
                 f"Decided. No process drives {session_id} now: open {waiting.state.project.name}"
                 " to resume it."
             )
@@ -504,14 +501,6 @@ class AllProjectsScreen(DecidingScreen):
         self._note = text
         self.update_hints()
 
-    def show_error(self, text: str) -> None:
-        """Show an error over the screen for some seconds."""
-        self.app.notify(clean(text), severity="error", timeout=_ERROR_S, markup=False)
-
-    def show_notice(self, text: str) -> None:
-        """Show a notice over the screen for some seconds."""
-        self.app.notify(clean(text), timeout=_NOTICE_S, markup=False)
-
     def _run(self, work: Coroutine[None, None, None], *, name: str = "") -> None:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -520,4 +509,4 @@ class AllProjectsScreen(DecidingScreen):
     def _end_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.show_error(f"Internal error: {error!r}. Please report it.")
+            self.terminal.show_error(f"Internal error: {error!r}. Please report it.")

@@ -17,8 +17,8 @@ from widgets.forms.pick_list import mark_current
 
 if TYPE_CHECKING:
     from cockpit.app.host import Host
-    from cockpit.app.projection.agent_state import AgentState
-    from cockpit.app.projection.header import SessionState
+    from cockpit.app.state.agent_state import AgentState
+    from cockpit.app.state.header import SessionState
     from cockpit.loop.external_agent_interface import AgentChoice, AgentEntry
 
 _START = re.compile(r"(?P<name>\S+)(?P<options>(?:\s+--(?:worktree|checkout)(?!\S))*)")

@@ -108,7 +108,7 @@ async def find_receiver(host: Host, session_id: str, text: str) -> str:
 
 def _agent_commands(host: Host, session_id: str) -> Iterator[str]:
     """Yield the names of the commands that the session's external agent has."""
-    session = host.state.sessions.get(session_id)
+    session = host.state.session(session_id)
     if session is not None and session.has_agent:
         for each in host.state.agent_of(session_id).commands:
             yield each.name.lstrip("/")

@@ -17,10 +17,10 @@ from textual.widgets import Static
 from cockpit.app.actions.task_actions import USER
 from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host
-from cockpit.app.projection.backlog import SETTLED, EpicState, StoryState, Work
+from cockpit.app.state.work import SETTLED, Work
 from cockpit.backlog import form_text, service, task_form
 from cockpit.core.errors import CockpitError
-from cockpit.store.backlog.epics_and_stories import PRIORITIES
+from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY, PRIORITIES, Epic, Story
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
 from widgets.forms.form import FieldView, Form, FormView
@@ -42,87 +42,38 @@ class Draft(Struct, frozen=True):
     """Write the fields that the user changed."""
 
 
-def new_task(task_types: Sequence[str], story_id: str = "", *, work: Work | None = None) -> Draft:
-    """Return the form of a new task of one of these types, of a story if one is given.
-
-    ``work`` is the backlog, whose stories and tasks are offered.
-    """
-    fields = _task_fields({"type": "feature", "story": story_id}, task_types, work)
-
-    def save(tx: Tx, values: Values) -> object:
-        return task_form.create_task_from_form(tx, values, story_id=story_id, by=USER)
-
-    return Draft(FormView("New task", fields), save)
-
-
-def edit_task(
-    task: Task, needs: tuple[str, ...], task_types: Sequence[str], *, work: Work | None = None
+def task_draft(
+    work: Work,
+    task_types: Sequence[str],
+    task: Task | None = None,
+    needs: tuple[str, ...] = (),
+    *,
+    story_id: str = "",
 ) -> Draft:
-    """Return the form of a task that depends on the tasks ``needs`` and can have these types."""
+    """Return the form of a task, which depends on the tasks ``needs``, or of a new one of a story.
 
-    def save(tx: Tx, values: Values) -> object:
-        return task_form.update_task_from_form(tx, task.task_id, values, by=USER)
-
-    fields = _task_fields(task_form.form_texts(task, needs), task_types, work, task.task_id)
-    return Draft(FormView(f"{task.task_id} {task.title}", fields), save)
-
-
-def new_story(epic_id: str = "", *, work: Work | None = None) -> Draft:
-    """Return the form of a new story, of an epic if one is given."""
-
-    def save(tx: Tx, values: Values) -> object:
-        return service.create_story(
-            tx,
-            values.get("title", ""),
-            epic_id=values.get("epic", epic_id).strip() or None,
-            description=values.get("description", ""),
-            by=USER,
-        )
-
-    return Draft(FormView("New story", _story_fields({"epic": epic_id}, work)), save)
-
-
-def edit_story(story: StoryState, *, work: Work | None = None) -> Draft:
-    """Return the form of a story."""
-    values = {"title": story.title, "epic": story.epic_id, "description": story.description}
+    It can have one of ``task_types``; the stories and tasks of ``work`` are offered.
+    """
 
     def save(tx: Tx, changed: Values) -> object:
-        changes = {("epic_id" if name == "epic" else name): text for name, text in changed.items()}
-        return service.update_story(tx, story.story_id, changes, by=USER)
+        if task is None:
+            return task_form.create_task_from_form(tx, changed, story_id=story_id, by=USER)
+        return task_form.update_task_from_form(tx, task.task_id, changed, by=USER)
 
-    return Draft(FormView(f"{story.story_id} {story.title}", _story_fields(values, work)), save)
-
-
-def new_epic() -> Draft:
-    """Return the form of a new epic."""
-
-    def save(tx: Tx, values: Values) -> object:
-        return service.create_epic(
-            tx,
-            values.get("title", ""),
-            priority=values.get("priority", "P2"),
-            description=values.get("description", ""),
-            by=USER,
-        )
-
-    return Draft(FormView("New epic", _epic_fields({"priority": "P2"})), save)
-
-
-def edit_epic(epic: EpicState) -> Draft:
-    """Return the form of an epic; a new priority reorders the queue."""
-    values = {"title": epic.title, "priority": epic.priority, "description": epic.description}
-
-    def save(tx: Tx, changed: Values) -> object:
-        return service.update_epic(tx, epic.epic_id, dict(changed), by=USER)
-
-    return Draft(FormView(f"{epic.epic_id} {epic.title}", _epic_fields(values)), save)
-
-
-def _task_fields(
-    values: Values, task_types: Sequence[str], work: Work | None, task_id: str = ""
-) -> tuple[FieldView, ...]:
-    options = {"story": _stories(work), "waits_for": _tasks(work, task_id)}
-    return tuple(
+    values: Values = {"type": "feature", "story": story_id}
+    title, own_id = "New task", ""
+    if task is not None:
+        values, own_id = task_form.form_texts(task, needs), task.task_id
+        title = f"{own_id} {task.title}"
+    options = {
+        "story": _options(work.stories),
+        "waits_for": tuple(
+            CompletionView(each.task_id, each.title)
+            for each in work.tasks.values()
+            if each.status not in SETTLED and each.task_id != own_id
+        ),
+    }
+    fields = tuple(
         FieldView(
             field.name,
             field.label,
@@ -135,46 +86,62 @@ def _task_fields(
         )
         for field in task_form.task_fields(task_types, values["type"])
     )
+    return Draft(FormView(title, fields), save)
 
 
-def _stories(work: Work | None) -> tuple[CompletionView, ...]:
-    stories = work.stories.values() if work is not None else ()
-    return tuple(CompletionView(each.story_id, each.title) for each in stories)
+def story_draft(work: Work, story: Story | None = None, *, epic_id: str = "") -> Draft:
+    """Return the form of a story, or of a new one of an epic."""
 
+    def save(tx: Tx, changed: Values) -> object:
+        if story is None:
+            return service.create_story(
+                tx,
+                changed.get("title", ""),
+                epic_id=changed.get("epic", epic_id).strip() or None,
+                description=changed.get("description", ""),
+                by=USER,
+            )
+        changes = {("epic_id" if name == "epic" else name): text for name, text in changed.items()}
+        return service.update_story(tx, story.story_id, changes, by=USER)
 
-def _epics(work: Work | None) -> tuple[CompletionView, ...]:
-    epics = work.epics.values() if work is not None else ()
-    return tuple(CompletionView(each.epic_id, each.title) for each in epics)
-
-
-def _tasks(work: Work | None, but: str) -> tuple[CompletionView, ...]:
-    """Return the tasks that one can wait for: open ones, without itself."""
-    tasks = work.tasks.values() if work is not None else ()
-    return tuple(
-        CompletionView(each.task_id, each.title)
-        for each in tasks
-        if each.status not in SETTLED and each.task_id != but
+    name, home, text = "", epic_id, ""
+    if story is not None:
+        name, home, text = story.title, story.epic_id or "", story.description
+    fields = (
+        FieldView("title", "Title", name, hint="who gets which benefit"),
+        FieldView("epic", "Epic", home, hint="an epic, or nothing", options=_options(work.epics)),
+        FieldView("description", "Description", text, kind="text"),
     )
+    return Draft(FormView(f"{story.story_id} {name}" if story else "New story", fields), save)
 
 
-def _story_fields(values: Values, work: Work | None) -> tuple[FieldView, ...]:
-    return (
-        FieldView("title", "Title", values.get("title", ""), hint="who gets which benefit"),
-        FieldView(
-            "epic", "Epic", values.get("epic", ""), hint="an epic, or nothing", options=_epics(work)
-        ),
-        FieldView("description", "Description", values.get("description", ""), kind="text"),
+def epic_draft(epic: Epic | None = None) -> Draft:
+    """Return the form of an epic, whose new priority reorders the queue, or of a new one."""
+
+    def save(tx: Tx, changed: Values) -> object:
+        if epic is not None:
+            return service.update_epic(tx, epic.epic_id, dict(changed), by=USER)
+        return service.create_epic(
+            tx,
+            changed.get("title", ""),
+            priority=changed.get("priority", DEFAULT_PRIORITY),
+            description=changed.get("description", ""),
+            by=USER,
+        )
+
+    name, priority, text = "", DEFAULT_PRIORITY, ""
+    if epic is not None:
+        name, priority, text = epic.title, epic.priority, epic.description
+    fields = (
+        FieldView("title", "Title", name, hint="the goal of its stories"),
+        FieldView("priority", "Priority", priority, kind="choice", choices=PRIORITIES),
+        FieldView("description", "Description", text, kind="text"),
     )
+    return Draft(FormView(f"{epic.epic_id} {name}" if epic else "New epic", fields), save)
 
 
-def _epic_fields(values: Values) -> tuple[FieldView, ...]:
-    return (
-        FieldView("title", "Title", values.get("title", ""), hint="the goal of its stories"),
-        FieldView(
-            "priority", "Priority", values.get("priority", ""), kind="choice", choices=PRIORITIES
-        ),
-        FieldView("description", "Description", values.get("description", ""), kind="text"),
-    )
+def _options(parents: Mapping[str, Epic] | Mapping[str, Story]) -> tuple[CompletionView, ...]:
+    return tuple(CompletionView(key, each.title) for key, each in parents.items())
 
 
 class FormDialog(Dialog[bool]):

@@ -25,7 +25,7 @@ from widgets.text.style_names import DIM, STRONG, WARN, block, line
 from widgets.views import FactView, Fate
 
 if TYPE_CHECKING:
-    from cockpit.app.engine_client import Engine
+    from cockpit.loop.runtime import Runtime
     from cockpit.loop.views.packet_inspection import Explanation, Words
 
 READ_MOST = 20_000
@@ -85,7 +85,7 @@ def _value(value: Any) -> str:
     return text[:_DIGEST_CELLS] if digest else text
 
 
-async def read_fact_texts(engine: Engine, keys: Sequence[str]) -> Mapping[str, Words]:
+async def read_fact_texts(engine: Runtime, keys: Sequence[str]) -> Mapping[str, Words]:
     """Return the texts of facts by id. Raises the store's typed errors."""
     from cockpit.loop.views.packet_inspection import words
 
@@ -105,7 +105,7 @@ class FactDialog(Dialog[None]):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Runtime,
         session_id: str,
         rows: Sequence[FactView] = (),
         *,
@@ -223,7 +223,7 @@ class BandFacts(FactDialog):
     FATES = ("kept", "shortened", "dropped")
     KEYS = "⏎ read · f file · p pin · / filter · u t o sort · esc back"
 
-    def __init__(self, engine: Engine, session_id: str, band: str) -> None:
+    def __init__(self, engine: Runtime, session_id: str, band: str) -> None:
         super().__init__(engine, session_id, title=band or "all bands", empty="Reading the facts…")
         self._band = band
 

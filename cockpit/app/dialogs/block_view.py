@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host
-from cockpit.app.projection.block_detail import BlockDetail, LiveRun, describe_block
+from cockpit.app.state.block_detail import BlockDetail, LiveRun, describe_block
 from cockpit.store.journal.journal import Row, rows
 from widgets.proposals.diff_list import DiffList
 from widgets.text.clean import clean

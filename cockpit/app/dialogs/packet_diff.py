@@ -16,13 +16,13 @@ from widgets.text.clean import clean
 from widgets.views import FactView, Fate
 
 if TYPE_CHECKING:
-    from cockpit.app.engine_client import Engine
+    from cockpit.loop.runtime import Runtime
     from cockpit.loop.views.packet_inspection import Difference
     from cockpit.orient.diff_packets import ChangedEntry
     from cockpit.store.context.packets import Entry
 
 
-async def read_compiled_waves(engine: Engine, session_id: str) -> list[int]:
+async def read_compiled_waves(engine: Runtime, session_id: str) -> list[int]:
     """Return the numbers of the waves that have a packet. Raises the store's typed errors."""
     from cockpit.loop.views.packet_inspection import compiled_waves
 
@@ -95,7 +95,7 @@ class PacketDiffDialog(FactDialog):
         Binding("shift+right,L", "before(1)", "later", show=False),
     ]
 
-    def __init__(self, engine: Engine, session_id: str, waves: Sequence[int]) -> None:
+    def __init__(self, engine: Runtime, session_id: str, waves: Sequence[int]) -> None:
         super().__init__(engine, session_id, empty="Both packets contain the same facts.")
         self._waves = tuple(waves)
         self._after = len(waves) - 1

@@ -21,7 +21,7 @@ _NOT_PICKED = ("runner:", "outside:")
 def list_models(host: Host, current: str) -> list[PickRow]:
     """List models to pick: the current one, those of other sessions, the providers' and the offline rules."""
     hints = dict(_provider_models())
-    used = [session.model for session in reversed(host.state.sessions.values())]
+    used = [session.model for session in reversed(host.state.listed.values())]
     names = [current, host.welcome.model, *used, *hints]
     models = [name for name in names if name and not name.startswith(_NOT_PICKED)]
     return [

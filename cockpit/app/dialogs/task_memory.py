@@ -5,6 +5,9 @@ Specified in ``docs/reference/backlog.md``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
@@ -13,14 +16,13 @@ from textual.content import Content
 from cockpit.app import task_reader
 from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host, LiveScreen
-from cockpit.app.projection.backlog import TaskState
-from cockpit.app.projection.task_detail import handoff_view, wip_view
+from cockpit.app.state.task_rows import handoff_rows, wip_rows
+from cockpit.app.state.work import TaskState
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog.handoffs import Handoff
 from cockpit.store.db.database import Store
 from widgets.forms.key_values import Sheet, SheetRow
 from widgets.text.clean import clean
-from widgets.work.task_memory_rows import handoff_rows, wip_rows
 
 
 class TaskMemoryDialog(LiveScreen, Dialog[None]):
@@ -38,7 +40,7 @@ class TaskMemoryDialog(LiveScreen, Dialog[None]):
         self._host, self._task_id = host, task_id
         self.sheet = Sheet()
         self.box = VerticalScroll(self.sheet, id="memory", classes="box")
-        self._seq = -1
+        self._drawn = -1
         self._reading = False
 
     def compose(self) -> ComposeResult:
@@ -57,15 +59,15 @@ class TaskMemoryDialog(LiveScreen, Dialog[None]):
         """Draw the current state of the journal."""
         if not self.box.is_attached:
             return
-        if self.task_state.seq != self._seq and not self._reading:
+        if self.task_state.revision != self._drawn and not self._reading:
             self._reading = True
             self._host.run_in_background(self._read_and_draw())
 
     async def _read_and_draw(self) -> None:
         store = self._host.engine.store
         try:
-            while self.is_attached and self._seq != self.task_state.seq:
-                self._seq = self.task_state.seq
+            while self.is_attached and self._drawn != self.task_state.revision:
+                self._drawn = self.task_state.revision
                 await self.read(store)
                 self.draw()
         except CockpitError as error:
@@ -103,16 +105,14 @@ class WipDialog(TaskMemoryDialog):
 
     NAME = "Work in progress"
 
-    def __init__(self, host: Host, task_id: str) -> None:
-        super().__init__(host, task_id)
-        self._view = wip_view(self.task_state, None)
+    _wip: Mapping[str, Any] | None = None
 
     async def read(self, store: Store) -> None:
         stored, _ = await task_reader.read_task(store, self._task_id)
-        self._view = wip_view(self.task_state, stored.wip)
+        self._wip = stored.wip
 
     def rows(self) -> list[SheetRow]:
-        return wip_rows(self._view)
+        return wip_rows(self.task_state, self._wip)
 
 
 class HandoffDialog(TaskMemoryDialog):
@@ -130,7 +130,7 @@ class HandoffDialog(TaskMemoryDialog):
         self._handoff = await task_reader.read_handoff(store, self._task_id)
 
     def rows(self) -> list[SheetRow]:
-        return handoff_rows(handoff_view(self.task_state, self._handoff, details=self._details))
+        return handoff_rows(self.task_state, self._handoff, details=self._details)
 
     def keys(self) -> str:
         if self._handoff is None or self._handoff.full_details is None:

@@ -18,7 +18,7 @@ from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.screen_actions import ScreenActions, bindings
 from cockpit.app.host import Host, TaskCursorScreen
-from cockpit.app.projection.backlog import Work
+from cockpit.app.state.work import Work
 from widgets.frame.footer import KeyBar
 from widgets.frame.headline import Headline
 from widgets.text.style_names import BAD, Part
@@ -93,6 +93,11 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
     @property
     def context(self) -> ActionContext:
         """The state on which the validity of actions depends, now."""
+        return self.task_context
+
+    @property
+    def task_context(self) -> ActionContext:
+        """The context of a place with a task under the cursor."""
         task = self.work.tasks.get(self.task_id)
         status = task.status if task is not None else ""
         return ActionContext(pane="tasks", task_status=status, on_board=self.IS_BOARD)

@@ -16,7 +16,7 @@ from widgets.text.detail import DetailRow, sentence
 from widgets.text.style_names import BAD, DIM, GOOD, STRONG, WARN, line
 
 if TYPE_CHECKING:
-    from cockpit.app.projection.chains import Chains
+    from cockpit.app.state.chains import Chains, ShownChain
     from cockpit.store.db.database import Store
 
 MOST = 60
@@ -38,8 +38,8 @@ class ChainLog:
     """Reads the events again when the chain has moved."""
 
     def __init__(self) -> None:
-        self._of = ("", -1)
-        """The chain whose events were read, and its row then."""
+        self._of: ShownChain | None = None
+        """The chain whose events were read, as it was then."""
         self._rows: Sequence[DetailRow] = ()
         self.is_reading = False
         """Whether the events are being read; they are drawn after that."""
@@ -58,21 +58,19 @@ class ChainLog:
         if chain is None:
             return ()
         self.is_live = chain.live
-        wanted = (chain.chain_id, chain.seq)
-        if wanted != self._of and not self.is_reading:
+        if chain is not self._of and not self.is_reading:
             self.is_reading = True
-            run(self._read(store, wanted, on_change))
-        return self._rows if self._of[0] == chain.chain_id else ()
+            run(self._read(store, chain, on_change))
+        is_read = self._of is not None and self._of.chain_id == chain.chain_id
+        return self._rows if is_read else ()
 
-    async def _read(
-        self, store: Store, wanted: tuple[str, int], on_change: Callable[[], None]
-    ) -> None:
+    async def _read(self, store: Store, chain: ShownChain, on_change: Callable[[], None]) -> None:
         try:
-            self._rows = await store.read(lambda connection: read_log(connection, wanted[0]))
+            self._rows = await store.read(lambda connection: read_log(connection, chain.chain_id))
         except (CockpitError, sqlite3.Error):
             return  # the feed reports that the store cannot be read
         finally:
-            self._of, self.is_reading = wanted, False
+            self._of, self.is_reading = chain, False
         on_change()
 
 

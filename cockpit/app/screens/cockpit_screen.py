@@ -6,7 +6,6 @@ Specified in ``docs/reference/screen.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,6 +13,7 @@ from textual.binding import Binding, BindingsMap
 from textual.content import Content
 from textual.geometry import Size
 from textual.screen import ModalScreen
+from textual.widgets import TextArea
 
 from cockpit.app import key_hints
 from cockpit.app.actions import (
@@ -27,15 +27,16 @@ from cockpit.app.actions import (
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.screen_actions import ScreenActions, bindings
-from cockpit.app.commands import prompt_commands
+from cockpit.app.commands import agent_command, prompt_commands
 from cockpit.app.deciding_screen import DecidingScreen
-from cockpit.app.host import Host, LiveScreen
+from cockpit.app.host import Host, LiveScreen, MainScreen
 from cockpit.app.key_policy import Approve, DoNothing
-from cockpit.app.projection.chain_trees import Trees
+from cockpit.app.prompt_completions import CompletionCache
 from cockpit.app.screens.command_output import LOOK_S, CommandOutput
 from cockpit.app.screens.first_words import WORDS, FirstWords
-from cockpit.app.screens.new_proposals import AnnouncingHost, NewProposals
+from cockpit.app.screens.new_proposals import NewProposals
 from cockpit.app.screens.panes import OVER, PANES, Panes, Tab
+from cockpit.app.state.chain_trees import Trees
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.frame.footer import KeyBar
@@ -49,12 +50,6 @@ from widgets.text.clean import clean
 from widgets.views import CompletionView, KeyHintView, ProposalView, QueueView
 from widgets.work.work_pane import WorkPane
 
-if TYPE_CHECKING:
-    from cockpit.app.journal_feed import JournalFeed
-    from cockpit.app.projection.fold import Views
-    from cockpit.app.prompt_completions import CompletionCache
-    from cockpit.app.prompt_draft import Draft
-
 _SIGNS = {"command": "/", "file": "@", "task": "T-"}
 _AGE_S = 1.0
 _AGE_TICKS = 10
@@ -64,26 +59,7 @@ _MINUTES_S = 120
 """Seconds from which on an age is read in minutes."""
 
 
-class MainHost(AnnouncingHost, Protocol):
-    """The application as the main screen uses it."""
-
-    feed: JournalFeed
-    completions: CompletionCache
-    is_starting: bool
-    draft: Draft
-    words_folder: str
-
-    @property
-    def is_showing(self) -> bool:
-        """True while the user can see what is drawn."""
-        ...
-
-    def views(self, since: int, front: str, is_alone: bool = False) -> Views: ...
-
-    def keep_draft(self, text: str) -> None: ...
-
-
-class CockpitScreen(DecidingScreen):
+class CockpitScreen(DecidingScreen, MainScreen):
     """Draw :class:`Views` and turn keys into steps. Reads no store and decides nothing."""
 
     AUTO_FOCUS = "#prompt"
@@ -93,23 +69,26 @@ class CockpitScreen(DecidingScreen):
         Binding("question_mark", "do('keys')", show=False),
     ]
 
-    def __init__(self, host: MainHost, draft: str = "") -> None:
+    def __init__(self, host: Host, draft: str = "") -> None:
         super().__init__(host.engine.store.clock.monotonic, host.session_id)
         self.host = host
         self._actions = ScreenActions(host.actions)
         self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings(host.actions))])
         self._draft = draft
         history = host.draft.load_history()
+        self._completions = CompletionCache(
+            host.engine,
+            lambda: self.prompt.post_message(TextArea.Changed(self.prompt)),
+            lambda: agent_command.list_agent_words(
+                host.session, host.state.agent_of(host.session_id)
+            ),
+        )
         self.prompt = Prompt(id="prompt", complete=self._complete, entries=history)
         self.prompt.stash = host.draft.load_stash()
         self.panes = Panes(self.prompt)
         self.trees = Trees()
         self.words = FirstWords(host.words_folder)
-        self.front_id = ""
-        self.is_alone = False
         self.queue = QueueView()
-        self.kept_items: tuple[str, ...] | None = None
-        self.wider_policy = self.found_words = ""
         self._note = ""
         self._prompt_text: key_hints.PromptText | None = None
         self._new_proposals = NewProposals(host)
@@ -400,7 +379,7 @@ class CockpitScreen(DecidingScreen):
         self.act(event.pane)
 
     def _complete(self, kind: str, prefix: str) -> Sequence[CompletionView]:
-        return self.host.completions.get(_SIGNS[kind], prefix)
+        return self._completions.get(_SIGNS[kind], prefix)
 
     # Drawing
 

@@ -7,12 +7,13 @@ Which words a user has dismissed is kept in the user's state folder, for all pro
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cockpit.app.prompt_draft import replace_file
+
 if TYPE_CHECKING:
-    from cockpit.app.projection.fold import Views
+    from cockpit.app.state.screen_state import Views
 
 NAME = "explained-words.json"
 _MOST_BYTES = 10_000
@@ -86,11 +87,7 @@ class FirstWords:
         if self._path is None:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = self._path.with_suffix(f".{os.getpid()}.new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-            json.dump(sorted(self._dismissed), file)
-        temporary.replace(self._path)
+        replace_file(self._path, json.dumps(sorted(self._dismissed)))
 
     def _load(self) -> frozenset[str]:
         if self._path is None:

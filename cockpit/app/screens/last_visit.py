@@ -6,9 +6,9 @@ Specified in ``docs/reference/screen.md``, welcome.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 
+from cockpit.app.prompt_draft import replace_file
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.store.journal import journal
@@ -30,12 +30,7 @@ def load_visit(place: ProjectPaths) -> int | None:
 
 def save_visit(place: ProjectPaths, seq: int) -> None:
     """Note that the screen is left now, with the journal at ``seq``. Raises OSError."""
-    path = place.state / _NAME
-    temporary = path.with_suffix(".new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-        json.dump({"seq": seq}, file)
-    temporary.replace(path)
+    replace_file(place.state / _NAME, json.dumps({"seq": seq}))
 
 
 def summarize_since(connection: sqlite3.Connection, after: int) -> str:

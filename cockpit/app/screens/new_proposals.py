@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 from cockpit.app.all_projects.open_from_project import notify_pending
 from cockpit.app.host import Host
 from cockpit.app.screens.panes import PHONE
 
 
-class AnnouncingHost(Host, Protocol):
-    """The application as it announces proposals."""
-
-    def announce(self, title: str, note: str = "") -> None:
-        """Set the terminal's title; ring for a note, and show it to a user at another window."""
-        ...
-
-
 class NewProposals:
     """Knows which proposals were announced, and whether the tab stays with those of other sessions."""
 
-    def __init__(self, host: AnnouncingHost) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
         self._announced: set[str] = set()
         self._stays_in_queue = False

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from cockpit.app.actions.context import Pane
-from cockpit.app.projection.fold import Views
+from cockpit.app.state.screen_state import Views
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.proposals.proposal_panel import ProposalPanel

@@ -17,8 +17,8 @@ from textual.screen import Screen
 import themes
 from cockpit.app.actions.context import Pane
 from cockpit.app.dialogs.key_menu import offer_footer
-from cockpit.app.projection.fold import State
 from cockpit.app.screens.panes import Panes, Tab
+from cockpit.app.state.replay import Replay
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.app.terminal.terminal_app import TerminalApp, choose_theme, run_at_terminal
 from cockpit.core.clock import parse_time
@@ -74,7 +74,7 @@ class ReplayScreen(Screen[None]):
         self._fork = fork
         self._session_id = session_id
         self._warning = warning
-        self._state = State()
+        self._replay = Replay(session_id)
         self._folded = 0
         self._target = 0
         self._timeline = Timeline()
@@ -212,11 +212,11 @@ class ReplayScreen(Screen[None]):
         while True:
             target = self._target
             if target < self._folded:
-                self._state, self._folded = State(), 0
+                self._replay, self._folded = Replay(self._session_id), 0
                 self._panes.forget()
             while self._folded < target == self._target:
                 end = min(target, self._folded + _SLICE)
-                self._state.fold(self._rows[self._folded : end])
+                self._replay.fold(self._rows[self._folded : end])
                 self._folded = end
                 await asyncio.sleep(0)
             if target == self._target:
@@ -224,9 +224,9 @@ class ReplayScreen(Screen[None]):
                 return
 
     def _paint(self) -> None:
-        now = parse_time(self._state.at) if self._state.at else parse_time(self._rows[0].at)
+        now = parse_time(self._replay.at or self._rows[0].at)
         since = self._panes.drawn_revision(self._session_id)
-        views = self._state.views(now, self._session_id, since=since, warning=self._warning)
+        views = self._replay.views(now, since=since, warning=self._warning)
         self.query_one(HeaderBar).show(views.header)
         with self.app.batch_update():
             self._panes.paint(views, self._session_id, ())
@@ -243,7 +243,6 @@ class ReplayApp(TerminalApp[int]):
     """``cockpit replay SESSION``."""
 
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
-    ENABLE_COMMAND_PALETTE = False
     TITLE = "cockpit replay"
 
     def __init__(
@@ -260,22 +259,11 @@ class ReplayApp(TerminalApp[int]):
         self._rows = rows
         self._warning = warning
         self._session_id = session_id
-        self._requested_theme = theme
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the variables of the stylesheet that Textual's own themes do not have."""
-        return themes.fallbacks(self.current_theme)
+        self.use_theme(theme)
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the screen of the replay."""
         return ReplayScreen(self._rows, self._session_id, self._fork, self._warning)
-
-    def on_mount(self) -> None:
-        for theme in themes.THEMES:
-            self.register_theme(theme)
-        self.call_after_refresh(self.collect_shortly)
-        exists = self._requested_theme in self.available_themes
-        self.theme = self._requested_theme if exists else themes.DEFAULT
 
     async def _fork(self, wave: int) -> None:
         session_id = self._session_id

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from cockpit.app import task_reader
 from cockpit.app.actions.action import Action
 from cockpit.app.host import Host
-from cockpit.app.projection.task_detail import TaskRecord, task_view
 from cockpit.app.screens.backlog_screen import BacklogScreen
+from cockpit.app.state.task_detail import TaskRecord, task_view
 from cockpit.core.errors import CockpitError
 from widgets.text.style_names import DIM, Part
 from widgets.work.task_panel import TaskPanel
@@ -27,7 +27,7 @@ class TaskScreen(BacklogScreen):
         self._task_id = task_id
         self._panel = TaskPanel()
         self._detail: TaskRecord | None = None
-        self._seq_read = -1
+        self._revision_read = -1
         self._drawing = False
 
     @property
@@ -58,8 +58,8 @@ class TaskScreen(BacklogScreen):
                 task = self.work.tasks.get(self._task_id)
                 if task is None:
                     return
-                if task.seq != self._seq_read:
-                    self._seq_read = task.seq
+                if task.revision != self._revision_read:
+                    self._revision_read = task.revision
                     await self._read()
                 await self._panel.show(task_view(self.work, task, self._detail))
         finally:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cockpit.access.git_folders import has_parent, locate_git_folders, read_commit, read_head
-from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.chain_log import ChainLog
 from cockpit.app.screens.last_visit import load_visit, summarize_since
+from cockpit.app.state.welcome import build_welcome
 from cockpit.core.errors import CockpitError
 from cockpit.decide.model import ModelError
 from widgets.text.detail import DetailRow
 
 if TYPE_CHECKING:
-    from cockpit.app.engine_client import Engine
-    from cockpit.app.projection.fold import Views
+    from cockpit.app.state.screen_state import Views
     from cockpit.loop.external_agent_interface import AgentEntry
+    from cockpit.loop.runtime import Runtime
 
 
 _DEFAULT_BRANCHES = ("main", "master")
@@ -68,7 +68,7 @@ class WelcomeFacts:
         """What happened since the screen was open last, in words."""
         self.log = ChainLog()
 
-    async def read(self, engine: Engine) -> None:
+    async def read(self, engine: Runtime) -> None:
         """Ask the engine."""
         try:
             after = await asyncio.to_thread(load_visit, engine.place)
@@ -83,7 +83,7 @@ class WelcomeFacts:
         finally:
             self.was_read = True
 
-    async def _read_agents(self, engine: Engine) -> None:
+    async def _read_agents(self, engine: Runtime) -> None:
         try:
             agents = await engine.list_agents()
         except CockpitError:
@@ -91,7 +91,7 @@ class WelcomeFacts:
         self.agent = next((each for each in agents if each.has_new_sessions), None)
         self._agents = tuple(each.title for each in agents if each.is_installed)
 
-    async def _read_model(self, engine: Engine) -> None:
+    async def _read_model(self, engine: Runtime) -> None:
         try:
             self.model, self.problem = await engine.default_model(), ""
         except ModelError as error:

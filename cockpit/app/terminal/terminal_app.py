@@ -21,7 +21,6 @@ from textual.binding import Binding
 import themes
 from cockpit.access.notices import terminal_note
 from cockpit.app.terminal.announce import has_title, title_sequence
-from cockpit.app.terminal.gc_pauses import REST_S, ShortCollections
 from cockpit.app.terminal.terminal_watch import INTERRUPTED, TerminalWatch, watch_terminal
 from cockpit.core.errors import CockpitError
 from cockpit.core.processes import is_asked_to_end
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from cockpit.app.external_editor import Editor
 
 Answer = TypeVar("Answer")
+_ERROR_S = 8.0
 _NOTICE_S = 4.0
 
 
@@ -44,19 +44,37 @@ class TerminalApp(App[Answer], inherit_bindings=False):
     terminal_watch: TerminalWatch | None = None
     """Watches the terminal while the application runs at one."""
 
+    ENABLE_COMMAND_PALETTE = False  # its key and its palette are our own
     BINDINGS = [Binding("ctrl+z", "suspend_job", show=False, priority=True)]  # noqa: RUF012 -- Textual's way
 
     def __init__(self) -> None:
         super().__init__()
         self._title_shown = ""
         self.rings_bell = True
-        self._collections = ShortCollections()
         self.unsent: list[str] = []
         """Texts of an editor that the end of the program cut off."""
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by its name; one of Textual's own is mapped, so that every text stands out."""
         return themes.find(theme_name) or super().get_theme(theme_name)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return the variables of the stylesheet that Textual's own themes do not have."""
+        return themes.fallbacks(self.current_theme)
+
+    def use_theme(self, name: str) -> None:
+        """Register our themes and use one; the default where there is none of that name."""
+        for each in themes.THEMES:
+            self.register_theme(each)
+        self.theme = name if name in self.available_themes else themes.DEFAULT
+
+    def show_error(self, text: str) -> None:
+        """Show an error over the screen for some seconds."""
+        self.notify(clean(text), severity="error", timeout=_ERROR_S, markup=False)
+
+    def show_notice(self, text: str) -> None:
+        """Show a notice over the screen for some seconds."""
+        self.notify(clean(text), timeout=_NOTICE_S, markup=False)
 
     def get_driver_class(self) -> type[Driver]:
         """Return the driver of the terminal: on Unix our own."""
@@ -90,14 +108,6 @@ class TerminalApp(App[Answer], inherit_bindings=False):
         if isinstance(event, events.Paste) and not self.app_focus:
             self.app_focus = True
         await super().on_event(event)
-
-    def collect_shortly(self) -> None:
-        """Look for garbage in short pauses from now on: the first frame is drawn."""
-        self._collections.begin()
-        self.set_interval(REST_S, self._collections.collect_at_rest)
-
-    async def on_unmount(self) -> None:  # Textual calls that of a subclass as well
-        self._collections.end()
 
     def bell(self) -> None:
         """Ring, unless the user's settings say otherwise."""

@@ -27,8 +27,8 @@ from cockpit.app.key_policy import (
     Send,
     Step,
 )
-from cockpit.app.projection import proposal_queue
 from cockpit.app.session_runs import SessionRuns
+from cockpit.app.state import proposal_queue
 from cockpit.commands.open_project import (
     WrongUse,
     choose_session,
@@ -57,7 +57,7 @@ from cockpit.loop.permissions.question_form import parse_answer
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.views.story import Storyteller
 from cockpit.store.journal import journal
-from cockpit.store.journal.details.proposals import ProposalCreated
+from cockpit.store.journal.details.proposals import ProposalCreated, ProposalDecided
 from cockpit.store.journal.details.sessions import MessageDelta, MessageStarted, SessionWaiting
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
@@ -110,7 +110,8 @@ class Linear:
         self._now = runtime.store.clock.monotonic
         self._policy = KeyPolicy(self._now)
         self._runs = SessionRuns(runtime, self._say_error, lambda: None)
-        self._queue = proposal_queue.Queue()
+        self._waiting: dict[str, str] = {}
+        """The session of each proposal that waits, as far as rows were printed."""
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._background: set[asyncio.Task[None]] = set()
         self._story = Storyteller()
@@ -133,7 +134,7 @@ class Linear:
         self._lines.start()
         after = await self._runtime.store.read(journal.last_seq)
         for stored in await self._runtime.store.read(proposals.select_pending):
-            self._queue.pending[stored.proposal_id] = proposal_queue.preview(stored)
+            self._waiting[stored.proposal_id] = stored.session_id
         following = asyncio.create_task(self._follow(after))
         try:
             show("cockpit, line by line. Type a task and press Enter; /help lists the commands.")
@@ -186,8 +187,10 @@ class Linear:
 
     async def _print_rows(self, rows: Sequence[Row]) -> None:
         for row in rows:
-            if row.action.startswith(("proposal.", "trust.")):
-                self._queue.apply(row)
+            if isinstance(row.detail, ProposalCreated):
+                self._waiting[row.detail.proposal_id] = row.session_id
+            elif isinstance(row.detail, ProposalDecided):
+                self._waiting.pop(row.detail.proposal_id, None)
             if row.session_id == self._session_id:
                 self._print_row(row)
             elif isinstance(row.detail, ProposalCreated):
@@ -207,9 +210,7 @@ class Linear:
 
     async def _turn_to_front(self) -> None:
         """Print the proposal that is in front now, unless it is printed already."""
-        pending = self._queue.pending
-        own = [each for each in pending.values() if each.session_id == self._session_id]
-        ids = [each.proposal_id for each in own]
+        ids = [key for key, session in self._waiting.items() if session == self._session_id]
         chosen = self._chosen if self._chosen in ids else ids[0] if ids else ""
         if self._front is not None and self._front.proposal_id == chosen:
             return
@@ -238,9 +239,8 @@ class Linear:
         self._policy.note_read(view.drawn, True)
 
     def _view(self, stored: Proposal) -> ProposalView:
-        return proposal_queue.proposal(
-            proposal_queue.preview(stored), self._runtime.store.clock.now(), None
-        )
+        now = self._runtime.store.clock.now()
+        return proposal_queue.proposal(proposal_queue.as_pending(stored), now, None)
 
     @property
     def _width(self) -> int:
@@ -510,11 +510,11 @@ class Linear:
             case "/proposals":
                 show(await store.read(list_proposals))
             case "/proposal":
-                waiting = self._queue.pending.get(rest)
-                if waiting is None:
+                asker = self._waiting.get(rest)
+                if asker is None:
                     show("That proposal does not wait. /proposals lists those that do.")
-                elif waiting.session_id != self._session_id:
-                    await self._attach(waiting.session_id, chosen=rest)
+                elif asker != self._session_id:
+                    await self._attach(asker, chosen=rest)
                 else:
                     self._chosen, self._front = rest, None
                     await self._turn_to_front()

@@ -5,15 +5,12 @@ It skips the command-line parser, whose import takes a tenth of the time to the 
 
 from __future__ import annotations
 
-import gc
-
 from cockpit.core.processes import interrupt_on_termination
 
 
 def main() -> int:
     """Open the screen on a new session; return the exit code and raise nothing."""
     interrupt_on_termination()
-    gc.disable()  # until the main screen is there: what is imported stays
     try:
         from cockpit.commands.sessions.switch_projects import open_screen
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +29,6 @@ from cockpit.commands.terminal import is_terminal, say
 if TYPE_CHECKING:
     from cockpit.access.notices import Notifier
     from cockpit.app.all_projects.jump import Jump
-    from cockpit.app.deferred_engine import DeferredEngine
-    from cockpit.app.engine_client import Engine
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.runtime import Runtime
@@ -77,12 +75,8 @@ def open_project_screen(
             lambda connection: choose_session(connection, session, with_agents=True)
         )
     visit = Visit(place.home)
-    gc.disable()  # until the main screen: the start makes many objects, and all of them stay
-    try:
-        showing = _show(place, settings, session_id, first_message, visit, resumes=resumes)
-        visit.code = asyncio.run(showing)
-    finally:
-        gc.enable()
+    showing = _show(place, settings, session_id, first_message, visit, resumes=resumes)
+    visit.code = asyncio.run(showing)
     return visit
 
 
@@ -135,17 +129,15 @@ async def _show(
 
     sdk = _Sdk()
     async with AsyncExitStack() as stack:
-        opening = _Opening(place, settings, stack)
 
-        async def load_rest() -> None:
-            runtime = await opening.open_runtime()
+        async def load_rest(runtime: Runtime) -> None:
             await runtime.warm_completions()
             sdk.name = await _find_model(runtime, session_id)
             if session_id is not None or (first_message or "/")[0] != "/":
                 sdk.load()
 
         return await run_app(
-            open_engine=opening.open_engine,
+            open_engine=partial(_open_runtime, place, settings, stack),
             project=place.home.name,
             session_id=session_id,
             resumes=resumes,
@@ -172,41 +164,25 @@ def make_notifier(settings: Settings) -> Notifier | None:
     return Notifier(channels)
 
 
-class _Opening:
-    """Opens the store after the first frame, and the loop after the main screen."""
+async def _open_runtime(
+    place: ProjectPaths,
+    settings: Settings,
+    stack: AsyncExitStack,
+    show_warning: Callable[[str], object],
+) -> Runtime:
+    """Open the store and the loop, which ``stack`` closes."""
+    # In a thread: a store of an older version may take seconds, and the user may leave meanwhile.
+    opening = asyncio.create_task(
+        asyncio.to_thread(stack.enter_context, open_store(place, say=show_warning))
+    )
+    stack.push_async_callback(asyncio.wait, (opening,))
+    store = await asyncio.shield(opening)
+    runtime_over = await asyncio.to_thread(_import_loop)
+    runtime = await stack.enter_async_context(runtime_over(store, place, settings.runtime))
+    from cockpit.agents.terminals.serve_hook_questions import answer_hooks
 
-    def __init__(self, place: ProjectPaths, settings: Settings, stack: AsyncExitStack) -> None:
-        self._place = place
-        self._settings = settings
-        self._stack = stack
-        self._engine: DeferredEngine | None = None
-
-    async def open_engine(self, show_warning: Callable[[str], object]) -> Engine:
-        """Return the engine over the store, which is opened; requests wait for the loop."""
-        from cockpit.app.deferred_engine import DeferredEngine
-
-        # In a thread: a store of an older version may take seconds, and the user may leave meanwhile.
-        opening = asyncio.create_task(
-            asyncio.to_thread(self._stack.enter_context, open_store(self._place, say=show_warning))
-        )
-        self._stack.push_async_callback(asyncio.wait, (opening,))
-        self._engine = DeferredEngine(await asyncio.shield(opening), self._place)
-        return self._engine.engine
-
-    async def open_runtime(self) -> Runtime:
-        """Open the loop, for which the engine's requests wait."""
-        if self._engine is None:
-            raise RuntimeError("the loop works on the store, which is not open")
-        return await self._engine.open(self._open_loop(self._engine.store))
-
-    async def _open_loop(self, store: Store) -> Runtime:
-        runtime_over = await asyncio.to_thread(_import_loop)
-        loop = runtime_over(store, self._place, self._settings.runtime)
-        runtime = await self._stack.enter_async_context(loop)
-        from cockpit.agents.terminals.serve_hook_questions import answer_hooks
-
-        await self._stack.enter_async_context(answer_hooks(runtime.engine))
-        return runtime
+    await stack.enter_async_context(answer_hooks(runtime.engine))
+    return runtime
 
 
 def _remember_theme(name: str) -> None:

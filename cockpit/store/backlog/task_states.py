@@ -77,22 +77,6 @@ def select_part(connection: sqlite3.Connection, after: int) -> list[StoredTask]:
     return [_read(connection, row) for row in rows]
 
 
-def select_by_status(connection: sqlite3.Connection, status: str, limit: int) -> list[StoredTask]:
-    """Read the oldest tasks of a status."""
-    rows = connection.execute(
-        f"{_SELECT} WHERE t.status=? ORDER BY t.number LIMIT ?", (status, limit)
-    )
-    return [_read(connection, row) for row in rows]
-
-
-def select_done_last(connection: sqlite3.Connection, limit: int) -> list[StoredTask]:
-    """Read the tasks that were done last, the newest at the end."""
-    rows = connection.execute(
-        f"{_SELECT} WHERE t.status='done' ORDER BY t.done_at DESC LIMIT ?", (limit,)
-    ).fetchall()
-    return [_read(connection, row) for row in reversed(rows)]
-
-
 def select_named(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[StoredTask]:
     """Read the tasks of these ids; unknown ids are left out."""
     rows = [

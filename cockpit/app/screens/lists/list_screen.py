@@ -38,7 +38,6 @@ _BETWEEN_S = 0.25
 """Least seconds between two readings, however fast the journal grows."""
 _FILES_S = 2.0
 """Seconds after which a list that depends on files is read again."""
-_NAME_CELLS = 18
 _BACK = KeyHintView("esc", "back", press="escape")
 _CANCEL = KeyHintView("any other key", "cancel", press="escape")
 _SCROLL = KeyHintView("J K", "scroll", press="J")
@@ -71,6 +70,8 @@ class ListScreen(BacklogScreen, Generic[RowT]):
     """What the footer calls the field."""
     SHOWS_FIELD: ClassVar[bool] = False
     """Whether the field is always there."""
+    NAME_CELLS: ClassVar[int] = 18
+    """The most cells of the column of names."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]  # noqa: RUF012 -- Textual's way
     DEFAULT_CSS = """
     ListScreen #list-body { height: 1fr; layout: vertical; }
@@ -90,7 +91,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self._list = TwoLineList(empty="Reading…", click_opens=False, name_cells=_NAME_CELLS)
+        self._list = TwoLineList(empty="Reading…", click_opens=False, name_cells=self.NAME_CELLS)
         self._detail = Detail(id="list-detail")
         self._field = without_blinking(
             Input(placeholder=self.PLACEHOLDER, select_on_focus=False, id="list-filter")
@@ -142,7 +143,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
 
     def revision(self) -> object:
         """Return what changes when the rows may have changed."""
-        return self.host.state.seq
+        return self.host.session_id, self.host.state.seq
 
     def words(self, row: RowT) -> str:
         """Return text by which the filter finds a row, beyond what is drawn."""

@@ -60,9 +60,6 @@ class SessionStateScreen(ListScreen[StateRow]):
         self._overview: StateOverview | None = None
         self._root: Path | None = None
 
-    def revision(self) -> object:
-        return self.host.session_id, self.host.state.seq
-
     async def read_rows(self) -> tuple[Sequence[StateRow], Sequence[str]]:
         session_id = self.host.session_id
         if not session_id:

@@ -46,9 +46,6 @@ class SkillsScreen(ListScreen[ListedSkill]):
             engine.store, open_project_skills(engine.place, user_folder(os.environ), os.environ)
         )
 
-    def revision(self) -> object:
-        return self.host.session_id, self.host.state.seq
-
     async def read_rows(self) -> tuple[Sequence[ListedSkill], Sequence[str]]:
         overview = await self._service.read_overview(self.host.session_id)
         return overview.skills, overview.problems

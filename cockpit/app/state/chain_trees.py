@@ -8,11 +8,12 @@ from datetime import datetime
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cockpit.app.projection import kanban
-from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
-from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Retry, Run
+from cockpit.app.state import kanban
+from cockpit.app.state.chains import ENDED_SHOWN, Chains, Retry, Run, ShownChain, ShownWorker
+from cockpit.app.state.work import SETTLED, TaskState, Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
+from cockpit.store.chains.chains import Progress
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.retry_delays import describe_retry, seconds_until
 from cockpit.tasks.outage import is_passing
@@ -28,9 +29,6 @@ from widgets.work.task_card_views import TaskLineView
 
 CLOSED, LIVE, WHOLE = 0, 1, 2
 """How far a tree is open: only its head; its running tasks; all of its tasks."""
-
-ENDED_SHOWN = 12
-"""Chains at rest that are shown."""
 
 _MARKS = 4
 _LAST_DONE = 2
@@ -53,16 +51,15 @@ class Trees(Struct):
     levels: dict[str, int] = field(default_factory=dict)
     wanted: set[str] = field(default_factory=set)
     """Open trees whose tasks have to be read first."""
-    _tallies: dict[str, tuple[tuple[Work, int], Progress]] = field(default_factory=dict)
 
-    def level(self, chain: ChainState) -> int:
+    def level(self, chain: ShownChain) -> int:
         """How far the chain's tree is open."""
         level = self.levels.get(chain.chain_id)
         if level is None:
             return LIVE if chain.live else CLOSED
         return WHOLE if level == LIVE and not chain.live else level
 
-    def turn(self, chain: ChainState, step: int) -> bool:
+    def turn(self, chain: ShownChain, step: int) -> bool:
         """Open (1) or fold (-1) the tree by a step; False when it is as far as it goes."""
         steps = (CLOSED, LIVE, WHOLE) if chain.live else (CLOSED, WHOLE)
         place = steps.index(self.level(chain)) + step
@@ -94,22 +91,22 @@ class Trees(Struct):
                 rows += list(drawn)[: _ROWS_MOST - len(rows)]
         return tuple(rows)
 
-    def _head(self, chain: ChainState, work: Work, level: int, now: datetime | None) -> ChainView:
-        progress = self._progress(chain, work) if chain.live else chain.progress
+    def _head(self, chain: ShownChain, work: Work, level: int, now: datetime | None) -> ChainView:
+        row, progress = chain.row, chain.progress
         is_unfinished = chain.status == "completed" and progress.done < progress.total
         look = state_sign("chain", "unfinished" if is_unfinished else chain.status)
-        sessions = list(chain.chain_sessions.values())
+        sessions = list(chain.workers.values())
         words = [f"{progress.ready:,} ready"] if progress.ready else []
         words += [f"{progress.blocked:,} blocked"] if progress.blocked else []
         words += [f"no sandbox for {chain.unconfined}"] if chain.live and chain.unconfined else []
         costs = [each.cost_usd for each in sessions if each.cost_usd is not None]
-        state = chain.reason or chain.status if chain.status in ("failed", "limited") else ""
+        state = row.reason or chain.status if chain.status in ("failed", "limited") else ""
         if chain.status == "running":
             state = retry_text(chain.retry, now)
         elif chain.status == "draining":
-            state = "stopping" if chain.now else "draining"
+            state = "stopping" if row.stop_now else "draining"
         elif chain.status == "stopped":
-            state = chain.reason if is_passing(chain.reason) else "stopped"
+            state = row.reason if is_passing(row.reason) else "stopped"
         elif is_unfinished:
             state, words = left_undone(progress), []
         return ChainView(
@@ -117,7 +114,7 @@ class Trees(Struct):
             sign=look.sign,
             tone=look.tone,
             name=chain.chain_id,
-            scope=f"{chain.scope_kind} {chain.scope_id}" if chain.scope_id else "the backlog",
+            scope=row.scope,
             about=_about(chain, work),
             earlier=max(0, len(sessions) - _MARKS),
             marks=tuple(_mark(each) for each in sessions[-_MARKS:]),
@@ -130,16 +127,6 @@ class Trees(Struct):
             cost=_money(sum(costs) if costs else None),
             folded=level == CLOSED and bool(sessions),
         )
-
-    def _progress(self, chain: ChainState, work: Work) -> Progress:
-        """Return how the scope stands now, or the chain's last report where the backlog is unknown."""
-        if work.preview is not None:
-            return chain.progress
-        now = (work, work.revision)
-        tally = self._tallies.get(chain.chain_id)
-        if tally is None or tally[0] != now:
-            tally = self._tallies[chain.chain_id] = (now, _tally(chain, work))
-        return tally[1] if tally[1].total else chain.progress
 
 
 def retry_text(retry: Retry | None, now: datetime | None) -> str:
@@ -166,32 +153,14 @@ def left_undone(progress: Progress) -> str:
     return ", ".join(f"{count:,} {why}" for count, why in counts if count > 0)
 
 
-def _tally(chain: ChainState, work: Work) -> Progress:
-    def count(tasks: Iterable[TaskState]) -> int:
-        if not scope:
-            return len(list(tasks))
-        return sum(kanban.in_scope(work, each, scope) for each in tasks)
-
-    scope = chain.scope_id
-    counts = {name: count(work.standing(name).values()) for name in COLUMNS}
-    ready = count(work.tasks[each] for each in work.ready)
-    # What others did before is not the chain's.
-    done = sum(
-        run.task_id in work.tasks and work.tasks[run.task_id].status == "done"
-        for run in chain.runs.values()
-    )
-    total = sum(counts.values()) - counts["done"] + done
-    return Progress(total, done, counts["blocked"], ready, counts["in_progress"] + counts["review"])
-
-
-def _about(chain: ChainState, work: Work) -> str:
-    scope = work.epics.get(chain.scope_id) or work.stories.get(chain.scope_id)
+def _about(chain: ShownChain, work: Work) -> str:
+    scope = work.epics.get(chain.row.scope_id) or work.stories.get(chain.row.scope_id)
     return scope.title if scope is not None else ""
 
 
-def _mark(chain_session: ChainSession) -> MarkView:
-    look = state_sign("worker", chain_session.status)
-    return MarkView(look.sign, look.tone, f"s{chain_session.ordinal}")
+def _mark(worker: ShownWorker) -> MarkView:
+    look = state_sign("worker", worker.status)
+    return MarkView(look.sign, look.tone, f"s{worker.row.ordinal}")
 
 
 def _tokens(used: int) -> str:
@@ -207,7 +176,7 @@ class _Tree:
 
     def __init__(
         self,
-        chain: ChainState,
+        chain: ShownChain,
         work: Work,
         followed: str,
         waiting: Mapping[str, str],
@@ -225,13 +194,13 @@ class _Tree:
     def rows(self) -> Iterator[ChainRowView]:
         chain = self._chain
         if self._whole:
-            for each in chain.chain_sessions.values():
-                yield self._chain_session(each)
+            for each in chain.workers.values():
+                yield self._worker(each)
                 yield from self._tasks(chain.runs[task_id] for task_id in each.tasks)
             return
         working = chain.working
         if working is not None:
-            yield self._chain_session(working)
+            yield self._worker(working)
         yield from self._tasks(self._at_work())
 
     def _at_work(self) -> list[Run]:
@@ -240,50 +209,42 @@ class _Tree:
         under_way = [each for each in runs if not each.ended]
         stuck = [each for each in runs if each.ended and self._stuck(each)]
         done = sorted((each for each in runs if each.ended and each.step == "done"),
-                      key=lambda each: -each.seq)[:_LAST_DONE]  # fmt: skip
+                      key=lambda each: -each.moment)[:_LAST_DONE]  # fmt: skip
         return [*under_way, *stuck, *done]
 
     def _stuck(self, run: Run) -> bool:
         task = self._work.tasks.get(run.task_id)
         return run.step == "blocked" and (task is None or task.status not in SETTLED)
 
-    def _chain_session(self, chain_session: ChainSession) -> ChainSessionView:
-        look = state_sign("worker", chain_session.status)
-        count = len(chain_session.tasks)
+    def _worker(self, worker: ShownWorker) -> ChainSessionView:
+        look = state_sign("worker", worker.status)
+        count = len(worker.tasks)
         held = pluralize(count, "task")
-        if chain_session.live:
+        if worker.live:
             state = "next batch"
-            if chain_session.size:
-                state = f"batch {chain_session.batch} · {pluralize(chain_session.size, 'task')}"
-        elif chain_session.status == "crashed":
-            state = (
-                f"{held} · died: {chain_session.reason}"
-                if chain_session.reason
-                else f"{held} · died"
-            )
+            if worker.size:
+                state = f"batch {worker.batch} · {pluralize(worker.size, 'task')}"
+        elif worker.status == "crashed":
+            state = f"{held} · died: {worker.row.reason}" if worker.row.reason else f"{held} · died"
         else:
-            reason = chain_session.reason
-            state = f"{held} · {END_REASONS.get(reason, reason or chain_session.status)}"
-        share = (
-            chain_session.tokens / chain_session.token_limit
-            if chain_session.token_limit > 0
-            else 0.0
-        )
+            reason = worker.row.reason
+            state = f"{held} · {END_REASONS.get(reason, reason or worker.status)}"
+        share = worker.tokens / worker.row.token_limit if worker.row.token_limit > 0 else 0.0
         pressure = ""
-        if chain_session.token_limit > 0:
-            pressure = f"{tokens(chain_session.tokens)} of {tokens(chain_session.token_limit)} tok"
-        if chain_session.dropped_share > 0:
-            pressure += f" · {chain_session.dropped_share:.0%} left out"
+        if worker.row.token_limit > 0:
+            pressure = f"{tokens(worker.tokens)} of {tokens(worker.row.token_limit)} tok"
+        if worker.row.dropped_share > 0:
+            pressure += f" · {worker.row.dropped_share:.0%} left out"
         return ChainSessionView(
-            key=f"{self._chain.chain_id}/s{chain_session.ordinal}",
+            key=f"{self._chain.chain_id}/s{worker.row.ordinal}",
             sign=look.sign,
             tone=look.tone,
-            name=f"s{chain_session.ordinal}",
+            name=f"s{worker.row.ordinal}",
             state=state,
             pressure=pressure,
-            tokens="" if pressure else _tokens(chain_session.tokens),
-            cost=_money(chain_session.cost_usd),
-            full=chain_session.live and share >= _FULL,
+            tokens="" if pressure else _tokens(worker.tokens),
+            cost=_money(worker.cost_usd),
+            full=worker.live and share >= _FULL,
         )
 
     def _tasks(self, runs: Iterable[Run]) -> Iterator[ChainTaskView]:
@@ -299,7 +260,7 @@ class _Tree:
 
     def _line(self, run: Run, task: TaskState) -> TaskLineView:
         in_backlog = task.task_id in self._work.tasks
-        drawn = kanban.task_line(self._work, task)
+        drawn = kanban.task_line(task)
         if run.ended:
             status = "done" if run.step == "done" else "blocked"
             if in_backlog and (task.status == status or task.status in SETTLED):
@@ -322,7 +283,7 @@ class _Tree:
             look = state_sign("task", "later")
             return replace(drawn, sign=look.sign, tone="warn", phase=phase, text=retry)
         working = self._chain.working
-        if working is None or working.ordinal != run.ordinal:
+        if working is None or working.row.ordinal != run.ordinal:
             look = state_sign("task", "left")
             return replace(drawn, sign=look.sign, tone=look.tone, phase=phase, text=kanban.LEFT)
         says = f"next: {task.next_step}" if run.step in _SAYS_NEXT and task.next_step else ""

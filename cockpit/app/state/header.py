@@ -1,13 +1,14 @@
-"""Sessions folded from the journal, and the header of the one that is followed."""
+"""Sessions, read from the tables or folded from their rows, and the header of the one that is followed."""
 
 from __future__ import annotations
 
 from msgspec import Struct, UnsetType
 
-from cockpit.app.projection.agent_state import AgentState
+from cockpit.app.state.agent_state import AgentState
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details import agents, estimates, sessions, waves
 from cockpit.store.journal.journal import Row
+from cockpit.store.sessions.session_list import Listed
 from cockpit.store.sessions.session_states import session_state
 from cockpit.store.sessions.sessions import EXTERNAL_AGENT, model_for_people
 from widgets.views import HeaderView, Phase
@@ -30,13 +31,19 @@ _REENTERED: dict[str, Phase] = {
     "acting": "act",
     "learning": "learn",
 }
+_STORED: dict[str, Phase] = {
+    **_REENTERED,
+    "completed": "done",
+    "failed_retryable": "failed",
+    "failed_terminal": "failed",
+}
 _OTHER_ENDS = ("blocked", "limit", "needs_answer", "stuck")
 """Results of a completed session that are not ``done``."""
 _MOST_FILES = 100
 
 
 class SessionState(Struct):
-    """One session as the journal records it. ``status`` is running, waiting, completed, blocked,
+    """One session as it is shown. ``status`` is running, waiting, completed, blocked,
     limit, needs_answer, stuck, expired, failed or stopped; ``order`` is the seq of its latest
     row that changed it."""
 
@@ -160,6 +167,34 @@ class SessionState(Struct):
                 self.status, self.summary = "failed", detail.message or ""
             case sessions.SessionStopped():
                 self.status, self.summary = "stopped", detail.reason or ""
+
+
+def from_listed(listed: Listed) -> SessionState:
+    """Return a session as the tables have it."""
+    session = SessionState(
+        listed.session_id,
+        created_at=listed.created_at,
+        task_type=listed.task_type,
+        title=listed.title,
+        words=listed.words,
+        model=listed.model,
+        policy=listed.policy,
+        role=listed.role,
+        task_id=listed.task_id,
+        agent=listed.agent,
+        branch=listed.branch,
+        since=listed.created_at,
+        changed_files=listed.changed_files,
+        wave=listed.wave,
+        phase=_STORED.get(listed.phase, "created"),
+        in_chain=listed.in_chain,
+        tokens=listed.tokens,
+        cost_usd=listed.cost_usd,
+    )
+    if listed.entered is not None:
+        session.apply(listed.entered)
+    session.order = listed.changed_seq
+    return session
 
 
 def _changed(value: str | UnsetType, before: str) -> str:

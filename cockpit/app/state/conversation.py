@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Struct, field
 
-from cockpit.app.projection.agent_state import merge_choice, value_name
-from cockpit.app.projection.tool_lines import CallLines, draw_call, draw_plan
+from cockpit.app.state.agent_state import merge_choice, value_name
+from cockpit.app.state.tool_lines import CallLines, draw_call, draw_plan
 from cockpit.loop.views.event_text import EventLine, event_line, list_items, name_speaker
 from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail

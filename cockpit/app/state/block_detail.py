@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.app.projection.conversation import RunningAction
+from cockpit.app.state.conversation import RunningAction
 from cockpit.core.clock import parse_time
 from cockpit.core.text import format_size, pluralize
 from cockpit.loop.views.event_text import event_line, name_speaker

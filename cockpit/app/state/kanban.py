@@ -7,7 +7,7 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
+from cockpit.app.state.work import COLUMNS, SETTLED, TaskState, Work
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains.retry_delays import describe_try
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, TaskLineView, Tone
@@ -27,10 +27,10 @@ _DONE_LINES = 3
 _PRIORITIES = ("P0", "P1", "P2", "P3")
 
 
-def sign(work: Work, task: TaskState) -> tuple[str, Tone]:
+def sign(task: TaskState) -> tuple[str, Tone]:
     """The sign and tone of a task: one that waits for others, or for a worker, has a sign of its own."""
     state = task.status
-    if state == "todo" and task.task_id not in work.ready:
+    if state == "todo" and not task.ready:
         state = "later"
     elif state in ("in_progress", "review") and task.left:
         state = "left"
@@ -40,12 +40,12 @@ def sign(work: Work, task: TaskState) -> tuple[str, Tone]:
 
 def summary(work: Work) -> str:
     """The backlog in one line; empty while there is none."""
-    counts = {name: work.total(name) for name in COLUMNS}
+    counts = {name: len(work.standing(name)) for name in COLUMNS}
     total = sum(counts.values())
     if not total:
         return ""
     parts = [f"{counts['done']:,}/{total:,} task" + ("s" if total != 1 else "")]
-    parts.append(f"{work.total_ready:,} ready")
+    parts.append(f"{len(work.ready):,} ready")
     if counts["in_progress"]:
         parts.append(_count(counts, "in_progress"))
     if counts["blocked"]:
@@ -68,14 +68,14 @@ def lines(work: Work, *, beside: Collection[str] = ()) -> tuple[TaskLineView, ..
             tasks += sorted(standing.values(), key=lambda each: (each.number, each.task_id))
         else:
             tasks += islice(standing.values(), _LINES_MOST)
-    done = list(islice(reversed(work.standing("done").values()), _DONE_LINES))  # type: ignore[call-overload]  # a dict's values can be reversed, which Mapping does not say
+    done = islice(reversed(work.standing("done").values()), _DONE_LINES)
     shown = [*tasks[:_LINES_MOST], *done]
-    return tuple(task_line(work, each) for each in shown if each.task_id not in beside)
+    return tuple(task_line(each) for each in shown if each.task_id not in beside)
 
 
-def task_line(work: Work, task: TaskState) -> TaskLineView:
+def task_line(task: TaskState) -> TaskLineView:
     """Where a task stands, on one line."""
-    mark, tone = sign(work, task)
+    mark, tone = sign(task)
     phase, words = task.phase or "started", f"next: {task.next_step}" if task.next_step else ""
     tests = task.tests
     if task.status == "todo":
@@ -150,12 +150,12 @@ def scope_words(work: Work, scope: str) -> str:
 
 def _ordered(work: Work, status: str, tasks: Iterable[TaskState]) -> list[TaskState]:
     if status == "done":
-        return sorted(tasks, key=lambda each: -each.moved)
-    ready, ranks = work.ready, _ranks(work)
+        return list(tasks)[::-1]
+    ranks = _ranks(work)
     return sorted(
         tasks,
         key=lambda each: (
-            status == "todo" and each.task_id not in ready,
+            status == "todo" and not each.ready,
             ranks.get(each.story_id, _rank("P2")),
             each.number,
             each.task_id,
@@ -166,7 +166,9 @@ def _ordered(work: Work, status: str, tasks: Iterable[TaskState]) -> list[TaskSt
 def _ranks(work: Work) -> dict[str, int]:
     """The rank of each story: its epic's priority."""
     epics = {each.epic_id: _rank(each.priority) for each in work.epics.values()}
-    return {each.story_id: epics.get(each.epic_id, _rank("P2")) for each in work.stories.values()}
+    return {
+        each.story_id: epics.get(each.epic_id or "", _rank("P2")) for each in work.stories.values()
+    }
 
 
 def _rank(priority: str) -> int:
@@ -180,7 +182,7 @@ def _grouped(work: Work, tasks: list[TaskState]) -> list[CardView]:
     cards: list[CardView] = []
     for story_id, members in groups.items():
         story = work.stories.get(story_id)
-        epic = work.epics.get(story.epic_id) if story is not None else None
+        epic = work.epics.get(story.epic_id or "") if story is not None else None
         above = f"{epic.epic_id} {epic.title}" if epic is not None else ""
         heading = f"{story_id} {story.title}" if story is not None else story_id or "no story"
         cards.append(CardView(f"# {story_id}", above, heading=heading))
@@ -191,7 +193,7 @@ def _grouped(work: Work, tasks: list[TaskState]) -> list[CardView]:
 def _card(work: Work, task: TaskState) -> CardView:
     if task.card is not None and task.card[0] == work.names:
         return task.card[1]
-    mark, tone = sign(work, task)
+    mark, tone = sign(task)
     note, note_tone = _note(work, task)
     card = CardView(
         task.task_id,
@@ -231,6 +233,6 @@ def _sought(work: Work, task: TaskState) -> str:
         story = work.stories.get(task.story_id)
         words = f"{task.task_id} {task.title} {task.type} {task.story_id}"
         if story is not None:
-            words += f" {story.title} {story.epic_id}"
+            words += f" {story.title} {story.epic_id or ''}"
         task.sought = (work.names, words.casefold())
     return task.sought[1]

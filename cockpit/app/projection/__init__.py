@@ -1,1 +1,0 @@
-"""The screen's views as a fold of journal rows."""
