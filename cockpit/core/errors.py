@@ -132,7 +132,9 @@ def find_machine_fault(error: BaseException) -> str:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     cause: BaseException | None = error
-    while cause is not None:
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:  # an error can be its own cause
+        seen.add(id(cause))
         yield cause
         cause = cause.__cause__
 
