@@ -60,7 +60,7 @@ async def test_rules_of_the_user_are_never_shortened_and_shorter_ones_free_the_w
         with pytest.raises(Exception, match=r"rule:user .*") as failure:
             await runtime.run(sid)
         assert failure.value.code == "pinned_over_budget"
-        for way in ("packet unpin", "AGENTS.md", "ORIENTATION_TOKEN_BUDGET", "profile change"):
+        for way in ("packet pin", "AGENTS.md", "ORIENTATION_TOKEN_BUDGET", "profile change"):
             assert way in str(failure.value)
         rules.write_text("Be careful.\n")
         assert (await runtime.run(sid)).result["status"] == "done"

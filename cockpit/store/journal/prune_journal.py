@@ -55,8 +55,10 @@ SESSION_IS_OVER = (
     "status IN ('completed','failed','stopped') AND updated_at<:before AND lease_owner IS NULL"
     " AND NOT EXISTS (SELECT 1 FROM wave_runs o WHERE o.session_id=sessions.session_id"
     " AND o.phase NOT IN ('completed','failed_terminal'))"
+    " AND NOT EXISTS (SELECT 1 FROM events e WHERE e.source='session/'||sessions.session_id"
+    " AND e.acked_at IS NULL AND e.dead_letter_at IS NULL)"
 )
-"""Condition on ``sessions``: it ended, did not change since ``before``, and cannot be tried again."""
+"""Condition on ``sessions``: it ended, did not change since ``before``, and has nothing to go on with."""
 
 _MARKS = ",".join(f"'{action}'" for action in KEPT_ACTIONS)
 _OPEN = f"SELECT session_id FROM sessions WHERE NOT ({SESSION_IS_OVER})"  # noqa: S608 - fixed text

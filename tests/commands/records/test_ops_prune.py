@@ -22,7 +22,7 @@ from cockpit.store.context import facts, packets
 from cockpit.store.context.prune import prune, restore, select_prunable
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.prune_journal import prune_journal
-from cockpit.store.sessions import proposals
+from cockpit.store.sessions import events, proposals
 
 LATER = "2999-01-01T00:00:00.000000Z"
 SCRIPT = """
@@ -130,3 +130,15 @@ async def test_what_an_open_session_needs_stays(project: Path) -> None:
         for proposal in await store.read(proposals.select_pending):
             await runtime.approve(proposal.proposal_id)
         assert (await runtime.run(waits)).status == "completed"
+        assert await store.read(lambda c: select_prunable(c, LATER)) == [waits]
+        # As between two waves: none is open, and one is due.
+        await store.write(
+            lambda tx: events.ingest(
+                tx,
+                source=f"session/{waits}",
+                source_event_id="due",
+                event_type="session.continued",
+                payload={},
+            )
+        )
+        assert await store.read(lambda c: select_prunable(c, LATER)) == []
