@@ -15,12 +15,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.clock import Clock, SystemClock
 from cockpit.core.fenced_text import make_visible
 from cockpit.core.project.own_programs import find_program
-from cockpit.core.secrets import mask
 from cockpit.core.state_folder import state_root
 
 FOLDER = "notices"
@@ -167,6 +165,9 @@ class Notifier:
         return channels
 
     async def _show_on_desktop(self, notice: Notice) -> None:
+        # Late: the settings, which load this module, are read before the first frame.
+        from cockpit.access.run_program import ProgramMissing, run_program
+
         program = find_program(_PROGRAM, self._environment.get("PATH")) or _PROGRAM
         argv = (program, *desktop_arguments(notice))
         try:
@@ -239,6 +240,8 @@ def desktop_arguments(notice: Notice) -> tuple[str, ...]:
 
 
 def _clean(text: str) -> str:
+    from cockpit.core.secrets import mask  # late: as above
+
     words = " ".join(make_visible(mask(text)).split())
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 

@@ -1,7 +1,8 @@
 """The runtime: what the screen, the command line, HTTP and MCP call to run sessions of a project.
 
 It starts and runs sessions, sends messages and decides proposals. Its callers have no logic of their own;
-they show what the journal says. See ``docs/reference/loop.md``, sessions.
+they show what the journal says. What runs a session is loaded where one begins: the screen opens a runtime
+before it is drawn. See ``docs/reference/loop.md``, sessions.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ from cockpit.loop.intake.intent import (
     resolve_as,
 )
 from cockpit.loop.intake.review_target import Repository
-from cockpit.loop.intake.submit_task import submit_task
 from cockpit.loop.intake.task_type_files import TaskTypeFiles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.permissions.answer_questions import answer_questions
@@ -56,13 +56,11 @@ from cockpit.loop.permissions.permission_rules import add_rule, read_rule
 from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
 from cockpit.loop.phases.project_change import read_project_state
-from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.planner.estimate_session import begin_estimate, find_price
 from cockpit.loop.planner.plan_target import PLAN_TYPE
 from cockpit.loop.planner.plan_tool import list_open_tasks
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.services import Services
-from cockpit.loop.session_loop import run_session
 from cockpit.loop.skills.session_skills import list_commands
 from cockpit.loop.tools.added_tools import open_added_tools
 from cockpit.loop.user_message import ACP, send_message
@@ -173,6 +171,8 @@ class Runtime(Services):
         command. Else the type's deterministic context is fetched first; when that fails nothing is stored.
         Raises ``IntentUnclear``, ``OpeningFailed``, ``ModelError``, and ``NotFound`` for an unknown task.
         """
+        from cockpit.loop.intake.submit_task import submit_task
+
         engine = self.engine
         await self._refresh_task_types()
         if engine.settings.agent and not begins_with_command(words, engine.task_types):
@@ -342,6 +342,8 @@ class Runtime(Services):
                 )
             if session.transport == ACP:
                 return await self.agents().run(self.engine, session_id, interactive=interactive)
+            from cockpit.loop.session_loop import run_session
+
             return await run_session(self.engine, session_id, interactive=interactive)
         except asyncio.CancelledError:
             # Interrupted before a process owned the session, which would stay running for ever.
@@ -484,9 +486,9 @@ class Runtime(Services):
 
     async def rendered_prompt(self, wave_id: str) -> tuple[Prompt, Packet]:
         """Render the prompt of a wave's stored packet again. Raises ``NotFound`` without one."""
-        return await self.store.read(
-            lambda connection: render_stored_prompt(connection, self.engine, wave_id)
-        )
+        from cockpit.loop.phases.wave_prompt import render_stored_prompt as render
+
+        return await self.store.read(lambda connection: render(connection, self.engine, wave_id))
 
     async def packet_diff(
         self, session_id: str, before: int, after: int

@@ -131,6 +131,11 @@ async def _show(
     async with AsyncExitStack() as stack:
 
         async def load_rest(runtime: Runtime) -> None:
+            # Before the first task comes: in a thread, since it takes a while.
+            await asyncio.to_thread(_import_rest)
+            from cockpit.agents.terminals.serve_hook_questions import answer_hooks
+
+            await stack.enter_async_context(answer_hooks(runtime.engine))
             await runtime.warm_completions()
             sdk.name = await _find_model(runtime, session_id)
             if session_id is not None or (first_message or "/")[0] != "/":
@@ -178,11 +183,7 @@ async def _open_runtime(
     stack.push_async_callback(asyncio.wait, (opening,))
     store = await asyncio.shield(opening)
     runtime_over = await asyncio.to_thread(_import_loop)
-    runtime = await stack.enter_async_context(runtime_over(store, place, settings.runtime))
-    from cockpit.agents.terminals.serve_hook_questions import answer_hooks
-
-    await stack.enter_async_context(answer_hooks(runtime.engine))
-    return runtime
+    return await stack.enter_async_context(runtime_over(store, place, settings.runtime))
 
 
 def _remember_theme(name: str) -> None:
@@ -194,11 +195,15 @@ def _remember_theme(name: str) -> None:
 def _import_loop() -> Callable[
     [Store, ProjectPaths, RuntimeSettings], AbstractAsyncContextManager[Runtime]
 ]:
-    """Import the loop, which loads slower than the screen, and the Markdown of the first answer."""
-    import widgets.conversation.markdown  # noqa: F401
+    """Import the loop, which loads slower than the screen."""
     from cockpit.loop.runtime import runtime_over
 
     return runtime_over
+
+
+def _import_rest() -> None:
+    """Import what runs a session, draws its answers, and answers hooks."""
+    import widgets.conversation.markdown  # noqa: F401
 
 
 def _print_resume_command(session_id: str) -> None:

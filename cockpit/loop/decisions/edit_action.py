@@ -24,7 +24,6 @@ from cockpit.loop.permissions.changed_input import editable_text
 from cockpit.loop.permissions.edit_permission import edit_permission
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.tools.run_added import parse_edited_call, preview_call
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import plans, proposals
@@ -86,6 +85,11 @@ async def edit_action(
     Raises :class:`NotEditable`, the errors of parsing and previewing a call, and those of
     :func:`~cockpit.loop.decisions.decide_proposal.decide_proposal`; then nothing changed.
     """
+    from cockpit.loop.tools.run_added import (
+        parse_edited_call,
+        preview_call,
+    )  # late: it loads the loop
+
     settings = engine.settings
     find = find_editor or (lambda tx: find_decider(tx, settings))
     proposal = await engine.store.read(lambda connection: proposals.load(connection, proposal_id))

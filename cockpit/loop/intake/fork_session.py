@@ -11,7 +11,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.core.errors import IllegalTransition, NotFound
-from cockpit.loop.phases.tool_results import read_exchanges
 from cockpit.store.context import facts, prune
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionForked, SessionWaiting
@@ -193,6 +192,9 @@ def _link_facts(tx: Tx, source: Session, session: Session, last: Wave) -> int:
         },
     )
     if not was_observed:
+        # Late: it loads what runs a session, and the screen knows forks before it is drawn.
+        from cockpit.loop.phases.tool_results import read_exchanges
+
         facts.record(
             tx,
             session_id=session.session_id,
