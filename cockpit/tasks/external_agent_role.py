@@ -39,7 +39,8 @@ _MAX_FILES = 20
 _INSTRUCTIONS = """## How You Are Run Here
 
 cockpit runs you as a program of your own in {worktree}. You have your own tools and none of those that the
-text above names: read and change files, run commands, and commit as you always do.
+text above names: read and change files, and run commands. Do not commit: cockpit commits your work on the
+task's branch when you end, and a commit of yours would wait for an approval.
 
 - Where the text says to call `finish`, end with a last message instead: {last}
   If you are given a form for your answer, fill that in.
