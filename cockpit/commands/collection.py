@@ -1,7 +1,8 @@
 """A collection of the command line: ``cockpit NOUN`` lists rows, ``NOUN NAME`` shows one, ``NOUN VERB`` acts.
 
-One description makes all three; the verbs are commands of the group. A row that is called like a verb is
-shown by ``cockpit NOUN -- NAME``. Specified in ``docs/reference/commands.md``, collections.
+One description makes all three; the verbs are commands of the group. ``list`` and ``show`` may stand before
+what they mean. A row that is called like a verb is shown by ``cockpit NOUN -- NAME``. Specified in
+``docs/reference/commands.md``, collections.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from cockpit.core.errors import CockpitError, NotFound
 Row = TypeVar("Row")
 Columns = Mapping[str, Callable[[Row], str]]
 Option = Callable[[Any], Any]
+_SPOKEN = ("list", "show")
+"""Words that other programs want before a list or a name; here they mean nothing of their own."""
 
 
 class Listed(Struct, Generic[Row], frozen=True):
@@ -80,6 +83,8 @@ class Collection(click.Group, Generic[Row]):
         _add_options(self, (AS_JSON,))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] in _SPOKEN and args[0] not in self.commands:
+            args = args[1:]
         if args and args[0] in self.commands:
             # The options are those of the list: a verb has its own.
             ctx._protected_args, ctx.args = args[:1], args[1:]

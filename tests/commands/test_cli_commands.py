@@ -189,6 +189,12 @@ def test_every_packet_is_verified_and_a_changed_fact_is_told(played: Project) ->
     assert [one["ok"] for one in whole].count(False) == len(whole)
 
 
+def test_list_and_show_may_stand_before_what_they_mean(project: Project) -> None:
+    project.run("tasks", "add", "Fix add")
+    assert project.json("tasks", "list", "--json") == project.json("tasks", "--json")
+    assert project.json("tasks", "show", "T-1", "--json") == project.json("tasks", "T-1", "--json")
+
+
 def test_profiles_before_and_after_the_first_session(project: Project) -> None:
     before = project.json("profile", "current", "--json")
     assert project.json("profile", "--json") == []
