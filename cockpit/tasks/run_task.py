@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.access.confined_paths import PathRefused
 from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
 from cockpit.agents.runs.agent_command_line import RunnerError
@@ -80,7 +81,7 @@ MAX_STEP_ERRORS = 3
 """A step that breaks off this often for a reason outside the task blocks the task."""
 
 _BY = "engine"
-_PERMANENT_ERRORS = (WorktreeError, CommandRefused, ProgramMissing, RunnerError)
+_PERMANENT_ERRORS = (WorktreeError, PathRefused, CommandRefused, ProgramMissing, RunnerError)
 _STEPS = {
     "implement": ("in_progress", "implementing", "implement it, with tests"),
     "test": ("in_progress", "testing", "run the tests"),
@@ -304,7 +305,7 @@ class _TaskRun:
             self._context = replace(self._context, settings=settings)
             if self._context.work.setup or self._context.work.copy:
                 runtime = await self._runtime.open(self._context, tree)
-                await fill_worktree(self._context, root, runtime.engine.ground)
+                await fill_worktree(self._context, tree, runtime.engine.ground)
             self._worktree = tree
         return self._worktree
 

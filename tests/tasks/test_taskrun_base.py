@@ -64,6 +64,21 @@ async def test_the_setup_runs_once_for_its_lock_files(world: World) -> None:
     assert kept.read_text(encoding="utf-8") == "run\n"
 
 
+async def test_a_copy_follows_no_link_of_the_repository(world: World) -> None:
+    depend_on_one(world)
+    outside = world.folder / "outside"
+    git(world.root, "checkout", "--quiet", "-b", "linked")
+    (world.root / "conf").symlink_to(outside)
+    git(world.root, "add", ".")
+    git(world.root, "commit", "--quiet", "-m", "Link")
+    (world.root / "conf").unlink()
+    (world.root / "conf").write_text("KEY=1", encoding="utf-8")
+    world.work = WorkSettings(copy=("conf",))
+    ended = await world.do(AT_ONCE, world.task())
+    assert ended.status == "blocked" and "link" in ended.summary
+    assert not outside.exists()
+
+
 async def test_a_failing_setup_blocks_with_its_output(world: World) -> None:
     depend_on_one(world)
     world.work = WorkSettings(setup=("sh -c 'echo no network; exit 3'",))

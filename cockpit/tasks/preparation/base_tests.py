@@ -92,7 +92,7 @@ def find_setup(root: Path) -> str:
 
 
 def list_lock_files(root: Path) -> list[Path]:
-    """List the files by which a project's dependencies are earlier."""
+    """List the files by which a project's dependencies are known."""
     return [root / name for name in _SETUPS if (root / name).is_file()]
 
 

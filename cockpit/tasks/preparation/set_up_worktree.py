@@ -16,14 +16,16 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cockpit.access.confined_paths import Confined
 from cockpit.access.git_folders import locate_git_folders
 from cockpit.act.command_line import split_command
 from cockpit.act.sandbox.run_confined import run_confined
 from cockpit.act.workspace import Workspace
 from cockpit.core.canonical_json import canonical_json
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.chains.worktrees import Worktree
 from cockpit.tasks.agent_changes.unheld_files import list_left_out
-from cockpit.tasks.git import WorktreeError
+from cockpit.tasks.git import WorktreeError, commit_of, uncommitted_files
 from cockpit.tasks.preparation.base_tests import list_lock_files
 from cockpit.tasks.task_context import TaskContext
 
@@ -67,12 +69,13 @@ async def set_up_worktree(context: TaskContext, root: Path) -> None:
     _write_ready(root, {"port": _free_port()})
 
 
-async def fill_worktree(context: TaskContext, root: Path, ground: Workspace) -> None:
+async def fill_worktree(context: TaskContext, tree: Worktree, ground: Workspace) -> None:
     """Run the setup and copy ignored files, once for each worktree and state of its lock files.
 
-    Raises :class:`~cockpit.tasks.git.WorktreeError` where a command of the setup fails, and
-    :class:`~cockpit.act.command_line.CommandRefused`.
+    Raises :class:`~cockpit.tasks.git.WorktreeError` where a command of the setup fails, ``PathRefused`` for a
+    path that leads out, and :class:`~cockpit.act.command_line.CommandRefused`.
     """
+    root = Path(tree.path)
     work, ready = context.work, _read_ready(root)
     if not (work.setup or work.copy):
         return
@@ -86,9 +89,13 @@ async def fill_worktree(context: TaskContext, root: Path, ground: Workspace) -> 
                 f"[work] setup was not run: there is no sandbox here ({ground.sandbox.missing}). Install"
                 " bubblewrap, or allow it with --approve all."
             )
+        # What an agent may have changed is in no other worktree.
+        is_untouched = "digest" not in ready and await commit_of(root, "HEAD") == tree.base_commit
+        is_untouched = is_untouched and not await uncommitted_files(root)
         for command in work.setup:
             await _run(command, root, ground)
-        await asyncio.to_thread(_keep_copies, cache, root)
+        if is_untouched:
+            await asyncio.to_thread(_keep_copies, cache, root)
     await asyncio.to_thread(_copy, context.place.root, root, work.copy)
     brought = [path for state, path in await list_left_out(root) if state == "!!"]
     _write_ready(root, {**ready, "digest": digest, "brought": brought})
@@ -128,8 +135,9 @@ def _take_copies(cache: Path, root: Path) -> bool:
     if not cache.is_dir():
         return False
     for kept in cache.iterdir():
-        shutil.rmtree(root / kept.name, ignore_errors=True)  # a copy that was cut off
-        shutil.copytree(kept, root / kept.name, symlinks=True)
+        target = Confined(root).inside(kept.name, write=True)
+        shutil.rmtree(target, ignore_errors=True)  # a copy that was cut off
+        shutil.copytree(kept, target, symlinks=True)
     return True
 
 
@@ -156,7 +164,7 @@ def _keep_copies(cache: Path, root: Path) -> None:
 def _link(checkout: Path, root: Path, names: Sequence[str]) -> None:
     """Link each; a folder becomes a folder of links, since ``node_modules/`` makes git ignore no link."""
     for name in names:
-        source, target = _inside(checkout, name), root / name
+        source, target = _find(checkout, name), Confined(root).inside(name, write=True)
         links = {target: source}
         if source.is_dir():
             target.mkdir(parents=True, exist_ok=True)
@@ -169,7 +177,7 @@ def _link(checkout: Path, root: Path, names: Sequence[str]) -> None:
 
 def _copy(checkout: Path, root: Path, names: Sequence[str]) -> None:
     for name in names:
-        source, target = _inside(checkout, name), root / name
+        source, target = _find(checkout, name), Confined(root).inside(name, write=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
@@ -177,13 +185,9 @@ def _copy(checkout: Path, root: Path, names: Sequence[str]) -> None:
             shutil.copy2(source, target)
 
 
-def _inside(checkout: Path, name: str) -> Path:
-    """Return the file of the checkout. Raises :class:`WorktreeError` for one that is outside or not there."""
-    path = (checkout / name).resolve()
-    if not path.is_relative_to(checkout.resolve()) or ".git" in Path(name).parts:
-        raise WorktreeError(
-            f"[work] names {name}, which is outside of {checkout}. Name files inside it."
-        )
+def _find(checkout: Path, name: str) -> Path:
+    """Return the file of the checkout. Raises ``PathRefused``, and ``WorktreeError`` where it is not."""
+    path = Confined(checkout).inside(name)
     if not path.exists():
         raise WorktreeError(
             f"[work] names {name}, and {checkout} has no such file. Make it, or take it out."
