@@ -15,6 +15,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.agents.streams.provider_limit import ProviderLimited
 from cockpit.backlog import service
 from cockpit.chains.batch_size import BatchSize, batch_outcome, read_batch_size
 from cockpit.chains.claim_batch import (
@@ -35,6 +36,7 @@ from cockpit.store.chains import chains, retry_delays, task_leases, task_runs, w
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import CHAIN_LIMIT, DRAINED, TOKEN_LIMIT
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.chains import WorkerDelayed
 from cockpit.tasks.outage import LIMIT, Outage, describe_outage, is_outage, outage_reason
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
@@ -209,7 +211,20 @@ class _BatchLoop:
             return reason
         self._limited.clear()
         self._say(f"Paused: limit until {clock_time(ends_at, now)}. {self._outage.message}")
-        await self._store.write(lambda tx: chains.set_reason(tx, self._chain.chain_id, reason))
+        delayed = WorkerDelayed(
+            chain_id=self._chain.chain_id,
+            ordinal=self._ordinal,
+            attempt=self._outage.batches + 1,
+            delay_s=(ends_at - now).total_seconds(),
+            starts_at=format_time(ends_at),
+            reason=reason,
+        )
+
+        def pause(tx: Tx) -> None:
+            chains.set_reason(tx, delayed.chain_id, reason)
+            tx.journal(delayed, result="error", error_code=ProviderLimited.code)
+
+        await self._store.write(pause)
         clock = self._store.clock
         over_at = clock.monotonic() + (ends_at - now).total_seconds()
         # By both clocks: one stands still while the machine sleeps, the other may be set back.

@@ -145,6 +145,8 @@ def _line(detail: Detail) -> str:
             return f"{mark} s{detail.ordinal} died: {one_line(detail.reason)}{resumed}"
         case chains.WorkerDelayed():
             mark = state_sign("worker", "delayed").sign
+            if detail.reason.startswith(f"{LIMIT}: "):
+                return f"{mark} s{detail.ordinal} paused: {describe_limit(detail.reason)}"
             return f"{mark} s{detail.ordinal} {describe_retry(detail.delay_s, detail.attempt)}"
         case chains.ChainDraining(now=True):
             return "Stopping now; all work is kept."

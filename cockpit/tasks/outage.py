@@ -24,7 +24,7 @@ from cockpit.tasks.task_context import TaskOutcome
 NO_MODEL: Final = "no model"
 """How the reason of such an outcome, and of the worker's end, starts where the user has to fix it."""
 NO_MODEL_NOW: Final = "no model for now"
-"""The same where a network or a provider's limit is the cause."""
+"""The same where a network is the cause."""
 LIMIT: Final = "limit until"
 """The same where a provider takes no more for now; the time follows, or nothing."""
 NO_ROOM: Final = "machine"

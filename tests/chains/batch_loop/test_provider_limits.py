@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from cockpit.agents.streams.provider_limit import read_limit
 from cockpit.chains.decide_next_worker import decide_chain
+from cockpit.chains.progress_lines import ProgressLines
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.store.chains import chains
 
@@ -79,6 +80,10 @@ async def test_a_chain_waits_for_the_end_of_a_limit_and_continues(hurried: Chain
     assert hurried.statuses() == dict.fromkeys(made, "done")
     assert any(line.startswith("Paused: limit until") for line in hurried.said)
     assert hurried.store.read_now(lambda c: chains.load(c, "ch-1")).reason == ""
+    (row,) = hurried.rows("chain.session.delayed")
+    assert row.raw_detail()["reason"].startswith("limit until: 20")
+    line = ProgressLines("ch-1").line_for(row)
+    assert line is not None and "paused: limit until" in line.line
 
 
 async def test_another_agent_continues_where_one_is_named(hurried: ChainWorld) -> None:

@@ -188,7 +188,7 @@ class WorkerCrashed(WorkerState, frozen=True, kw_only=True):
 
 
 class WorkerDelayed(Detail, frozen=True, kw_only=True):
-    """A worker died or could not start; the next one waits before it starts."""
+    """A worker waits: before it starts, as the one before died, or for the end of a provider's limit."""
 
     chain_id: str
     ordinal: int
@@ -200,7 +200,7 @@ class WorkerDelayed(Detail, frozen=True, kw_only=True):
     starts_at: str
     """When it starts."""
     reason: str
-    """Why the one before ended."""
+    """Why: how the one before ended, or ``limit until: TIME``."""
 
 
 class BatchStarted(Detail, frozen=True, kw_only=True):
