@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from cockpit.access.commands.judge_command import Risk, judge
 from cockpit.access.gh_command import GhCommand, parse_gh
-from cockpit.act.command_risk import Risk, judge
 from cockpit.act.named_scripts import find_scripts
 from cockpit.act.plan_push import plan_pull_request
 from cockpit.act.proposed_action import ActionPreview

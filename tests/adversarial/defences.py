@@ -106,7 +106,7 @@ DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
             "observe/test_observe_masking.py"),
     Defence("what is not a known read is not a read",
-            "cockpit.access.reads.reading_place:why_not_read", _empty,
+            "cockpit.access.commands.reading_place:why_not_read", _empty,
             "access/test_plain_reads.py::test_outside_the_sandbox_its_files_decide"),
     Defence("foreign text has a frame", "cockpit.commands.sessions.proposal_text:barred",
             lambda text, *_: text.split("\n"), "adversarial/test_frames.py"),

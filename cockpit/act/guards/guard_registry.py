@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from cockpit.access.commands.judge_command import judge
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused
-from cockpit.act.command_risk import judge
 from cockpit.act.guards.action_guard import ActionGuard, GuardState, Refusal, argv_digest
 from cockpit.act.guards.redundant_read import RedundantReadGuard
 from cockpit.act.model_tools import Call

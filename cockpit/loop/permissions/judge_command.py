@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cockpit.act.command_risk import Risk
+    from cockpit.access.commands.judge_command import Risk
 
 _WRITING = "it writes to a file that it names"
 _SIGNS = re.compile(r"[\s'\"=<>|;&(){}`$]+")
@@ -49,11 +49,11 @@ def judge_command(
 
     ``why_not_target`` says why a path is not an ordinary file of the project to write; '' for one.
     """
+    from cockpit.access.commands.command_table import file_risk
+    from cockpit.access.commands.judge_command import OUTSIDE, judge_line
     from cockpit.access.parse_shell import parse_shell
     from cockpit.access.secret_files import is_sensitive
     from cockpit.access.shell_syntax import iter_items, iter_words
-    from cockpit.act.command_risk import OUTSIDE, judge_line
-    from cockpit.act.command_risk_table import file_risk
     from cockpit.loop.permissions.ordinary_commands import why_not_ordinary
 
     verdict = judge_line(command)

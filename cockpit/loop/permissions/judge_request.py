@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.act.command_risk import Risk
+from cockpit.access.commands.judge_command import Risk
 from cockpit.loop.permissions.judge_tool import (
     ToolRisk,
     find_tool_denial,

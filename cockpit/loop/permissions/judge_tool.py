@@ -1,8 +1,8 @@
 """One judge over agents' own tools: what is never run, and how risky the rest is.
 
 Hooks, ACP and agents over standard streams ask it. A read is what
-:mod:`cockpit.access.reads.reading_place` knows to be one; what is not understood is high. A hook call loads
-this module, so it imports the tables only where they are needed. See ``docs/reference/hooks.md``.
+:mod:`cockpit.access.commands.reading_place` knows to be one; what is not understood is high. A hook call
+loads this module, so it imports the tables only where they are needed. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from cockpit.access.reads.reading_place import ReadingPlace
-    from cockpit.act.command_risk import Risk
+    from cockpit.access.commands.judge_command import Risk
+    from cockpit.access.commands.reading_place import ReadingPlace
 
 _OF_EVERYBODY = frozenset(
     ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
@@ -97,13 +97,13 @@ def find_tool_denial(tool: str, arguments: Mapping[str, Any], command: str = "")
 
 def find_denial(command: str) -> Denial:
     """Return what the deny rules say of a command line."""
-    from cockpit.act.command_risk_table import DENIED
+    from cockpit.access.commands.command_table import DENIED
 
     folded = _fold(command)
     if not (any(name in folded for name in DENIED) or "dd" in folded):
         return Denial()
     # Somewhere in it is a word of the table: only now is it worth what reading it takes.
-    from cockpit.act.command_risk import judge_line
+    from cockpit.access.commands.judge_command import judge_line
 
     verdict = judge_line(command, outside=_an_agent_may)
     if verdict.denied or not verdict.unknown:
@@ -119,7 +119,7 @@ def _names_denied(text: str) -> str:
 
     The gate of cockpit's own commands is the user's presence, and agents may run those of GitHub.
     """
-    from cockpit.act.command_risk_table import DENIED
+    from cockpit.access.commands.command_table import DENIED
 
     named = "|".join(name for name in DENIED if name not in ("cockpit", "gh", "hub"))
     match = re.search(rf"(?<![\w.-])(?:{named})(?![\w-])", _fold(text))
@@ -171,7 +171,7 @@ def judge_tool(
 
 def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: str) -> ToolRisk:
     """Judge a command of an agent's own shell; ``arguments`` are those of its tool."""
-    from cockpit.access.reads.reading_place import why_not_read
+    from cockpit.access.commands.reading_place import why_not_read
     from cockpit.loop.permissions.judge_command import judge_command
     from cockpit.loop.permissions.tool_commands import list_shells, peel_shells, why_not_plain
 
@@ -234,7 +234,7 @@ def judge_writing(path: Any, *, root: str, cwd: str) -> ToolRisk:
 
 def _reading_place(arguments: Mapping[str, Any], root: str, cwd: str) -> ReadingPlace | None:
     """Return where the tool reads; None for a folder that the system does not take."""
-    from cockpit.access.reads.reading_place import ReadingPlace
+    from cockpit.access.commands.reading_place import ReadingPlace
 
     folder = os.path.join(root, cwd or "")
     named = arguments.get("workdir") or arguments.get("cwd")
@@ -257,9 +257,9 @@ def _why_not_inside(path: Any, root: str, cwd: str) -> str:
     """Say why a path to write is not an ordinary file of the project, without secrets or rules of agents."""
     from pathlib import Path
 
+    from cockpit.access.commands.command_table import file_risk
     from cockpit.access.confined_paths import Confined, PathRefused
     from cockpit.access.secret_files import is_sensitive
-    from cockpit.act.command_risk_table import file_risk
 
     if not _is_plain_path(path):
         return "its path cannot be judged"

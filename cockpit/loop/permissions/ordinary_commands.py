@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile
 
+from cockpit.access.commands.command_table import EFFECTS, INTERPRETERS, SHELLS
+from cockpit.access.commands.judge_command import name_of
 from cockpit.access.parse_shell import parse_shell
 from cockpit.access.shell_commands import unwrap
 from cockpit.access.shell_syntax import Group, SimpleCommand, iter_items, iter_words
-from cockpit.act.command_risk import name_of
-from cockpit.act.command_risk_table import EFFECTS, INTERPRETERS, SHELLS
 
 _ORDINARY = frozenset(
     """

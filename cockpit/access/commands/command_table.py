@@ -1,7 +1,7 @@
 """One table: what a person should see of a command before it runs, and files by what they steer.
 
 It informs the user and raises the risk; the sandbox confines. A program that is not in it is of medium risk.
-:mod:`cockpit.act.command_risk` judges by it. See ``docs/reference/actions.md``, risk.
+:mod:`cockpit.access.commands.judge_command` judges by it. See ``docs/reference/actions.md``, risk.
 """
 
 from __future__ import annotations

@@ -14,9 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cockpit.access.parse_shell import parse_shell
-from cockpit.access.shell_syntax import SimpleCommand, Word, iter_items
-from cockpit.act.command_risk_table import (
+from cockpit.access.commands.command_table import (
     CARRIERS,
     DENIED,
     EFFECTS,
@@ -27,6 +25,8 @@ from cockpit.act.command_risk_table import (
     SHELLS,
     VERBS,
 )
+from cockpit.access.parse_shell import parse_shell
+from cockpit.access.shell_syntax import SimpleCommand, Word, iter_items
 from cockpit.core.state_folder import names_state
 
 Risk = Literal["low", "medium", "high"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cockpit.act.command_risk import OUTSIDE, judge, judge_line
-from cockpit.act.command_risk_table import INSTALLS, NETWORK, PUBLISHES, REMOVES, REWRITES
+from cockpit.access.commands.command_table import INSTALLS, NETWORK, PUBLISHES, REMOVES, REWRITES
+from cockpit.access.commands.judge_command import OUTSIDE, judge, judge_line
 
 SEEN = {
     "rm -rf build": REMOVES,
