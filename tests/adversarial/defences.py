@@ -143,7 +143,7 @@ DEFENCES = (
     Defence("secrets in other forms are masked", "cockpit.core.masking.hidden_secrets:mask_hidden",
             _first, "adversarial/test_harder_secrets.py::test_secrets_in_harder_forms_are_masked"),
     Defence("a command that hides what it runs asks",
-            f"{_PERMISSIONS}.ordinary_commands:why_not_ordinary", _empty,
+            "cockpit.access.commands.judge_command:_Judging._require_known", _nothing,
             "adversarial/test_unjudged_commands.py::test_what_a_command_hides_is_asked_about"),
     Defence("a terminal of a process without one is nobody's", f"{_PRESENCE}:_explain_terminal", _empty,
             "adversarial/test_presence_in_browser.py"
