@@ -110,8 +110,8 @@ def find_denial(command: str) -> Denial:
     """Return what the deny rules say of a command line."""
     from cockpit.access.commands.command_table import DENIED
 
-    folded = _fold(command)
-    if not (any(name in folded for name in DENIED) or "dd" in folded):
+    names = "|".join(name for name in DENIED if name != "su")
+    if not re.search(rf"{names}|(?<![a-z])(?:su|dd)(?![a-z])", _fold(command)):
         return Denial()
     # Somewhere in it is a word of the table: only now is it worth what reading it takes.
     from cockpit.access.commands.judge_command import Place, judge_command
