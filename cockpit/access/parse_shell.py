@@ -28,14 +28,11 @@ _DASH = re.compile(r"(?<=[ \t])-(?=[ \t]*<<)")
 _COMPARISON = re.compile(r"(?<=[ \t])(?:==|=~)(?=[ \t\n;|&]|$)")
 
 
-def parse_shell(text: str, *, comments: bool = True) -> Script:
-    """Parse ``text``. Never raises: what cannot be read is in ``errors``.
-
-    With ``comments=False``, ``#`` starts no comment.
-    """
+def parse_shell(text: str) -> Script:
+    """Parse ``text``. Never raises: what cannot be read is in ``errors``."""
     parse = _parse if len(text) > _REMEMBERED_LENGTH else _parse_and_remember
     try:
-        return parse(text, comments)
+        return parse(text)
     except RecursionError:  # depends on the caller as well, so it is not remembered
         return Script(errors=(*_find_unreadable(text), Mark("error", "nesting this deep", 0)))
 
@@ -48,15 +45,13 @@ def shell_parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def _parse(text: str, comments: bool) -> Script:
+def _parse(text: str) -> Script:
     errors = _find_unreadable(text)
     text = text[:MAX_LENGTH]
     # The grammar reads a copy of the same length, one byte a character, so that its offsets are ours;
     # the record is made from the text itself. No character beyond ASCII is special to a shell.
     copy = re.sub(r"[^\x01-\x7f]", ",", text)
     copy = _DASH.sub(",", copy)  # which the grammar leaves out before a here-document
-    if not comments:
-        copy = re.sub(r"(?<!\S)#", ",", copy)
     copy = _hide_false_delimiters(copy)
     root, ending = _root(copy)
     if ending:

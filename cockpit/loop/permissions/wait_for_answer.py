@@ -48,8 +48,8 @@ async def wait_for_answer(
             ending = taken_back.result()
             await store.write(lambda tx: withdraw(tx, ending))
     except BaseException as error:  # cancelled, or the store failed: nothing will use an answer
-        is_cancelled = isinstance(error, asyncio.CancelledError)
-        why = withdrawn.ending or (ending_of(error) if is_cancelled else STOPPED)
+        ending = ending_of(error) if isinstance(error, asyncio.CancelledError) else STOPPED
+        why = withdrawn.ending or ending
         try:
             await asyncio.shield(store.write(lambda tx: withdraw(tx, why)))
         except StoreError:
