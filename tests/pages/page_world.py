@@ -166,6 +166,7 @@ class World:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             os.close(above)
+            process.wait(PATIENCE_S)
 
 
 def _read(terminal: int) -> str:
