@@ -51,17 +51,6 @@ class StoreMigrated(Detail, frozen=True, kw_only=True):
     """The migrations applied, in order."""
 
 
-class StateMoved(Detail, frozen=True, kw_only=True):
-    """The project's state was moved: out of its checkout, or to where its repository is now."""
-
-    before: str
-    """The folder that it was in."""
-    after: str
-    """The folder that it is in."""
-    worktrees: int
-    """How many worktrees went with it."""
-
-
 class JournalAnchored(Detail, frozen=True, kw_only=True):
     """The user accepted the store as it is, although it differed from its anchor."""
 

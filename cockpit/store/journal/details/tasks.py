@@ -2,33 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
-
 from cockpit.store.journal.details.detail import Detail
-
-
-class WorktreeState(Detail, frozen=True, kw_only=True):
-    """A git worktree of a task or a chain was made, or has another status."""
-
-    name: str
-    """The worktree's name."""
-    task_id: str | None
-    """The task; none for a chain's own worktree."""
-    chain_id: str
-    path: str
-    """The worktree's folder."""
-    branch: str
-    """Its branch."""
-    base_commit: str
-    """The commit that it started from."""
-    status: str
-    """``active``, ``merged``, ``conflict``, ``kept`` or ``removed``."""
-    merged_commit: str | None
-    """The commit that merged it."""
-    conflicts: tuple[str, ...]
-    """The files that could not be merged."""
-    unseen_changes: int | UnsetType = UNSET
-    """Of one that is about to be made: how many changes in the user's checkout it does not contain."""
 
 
 class TaskStep(Detail, frozen=True, kw_only=True):
@@ -63,18 +37,6 @@ class TaskRunStep(TaskStep, frozen=True, kw_only=True):
 
 class TaskRunEnded(TaskStep, frozen=True, kw_only=True):
     """A task's run ended with this step."""
-
-
-class RoleRestored(Detail, frozen=True, kw_only=True):
-    """Tests that a role had changed by a command were restored."""
-
-    task_id: str
-    session_id: str | None
-    """The role's session."""
-    role: str
-    """The role."""
-    paths: tuple[str, ...]
-    """The files restored."""
 
 
 class TaskDelayed(Detail, frozen=True, kw_only=True):

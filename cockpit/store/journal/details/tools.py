@@ -61,26 +61,6 @@ class ToolsOffered(Detail, frozen=True, kw_only=True):
     """Cockpit's own rare tools; left out where there are none."""
 
 
-class ToolServerStarted(Detail, frozen=True, kw_only=True):
-    """An MCP server of the user was started, or reached."""
-
-    server: str
-    """Its name in the settings."""
-    how: str
-    """``sandbox``, ``no sandbox`` or the address."""
-    tools: int
-    """How many tools it lists."""
-
-
-class ToolServerEnded(Detail, frozen=True, kw_only=True):
-    """An MCP server ended, or could not be used."""
-
-    server: str
-    """Its name in the settings."""
-    message: str
-    """Why."""
-
-
 class GuardApproved(Detail, frozen=True, kw_only=True):
     """The user approved a guard; nothing but this version of it runs."""
 
