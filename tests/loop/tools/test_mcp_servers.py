@@ -97,8 +97,8 @@ async def test_a_server_that_changes_its_words_is_not_called(opened, script, pro
         (result,) = await read_results(runtime, session.session_id)
         assert "describes it otherwise by now" in result
         assert calls(project) == []
-        (forgotten,) = await events(runtime, Action.TOOL_FORGOTTEN)
-        assert forgotten["tool_id"] == "mcp:archive.search"
+        *_, forgotten = await events(runtime, Action.APPROVAL_CHANGED)
+        assert (forgotten["id"], forgotten["status"]) == ("mcp:archive.search", "forgotten")
         with pytest.raises(ToolChanged):
             await approve_server_tools(runtime.engine.added, "archive", [tool], by="person")
         # The next session does not have it any more.

@@ -272,43 +272,25 @@ class RemoteRun(Detail, frozen=True, kw_only=True):
     """The worker, by the name that it gave itself."""
 
 
-class RemoteRunSent(RemoteRun, frozen=True, kw_only=True):
-    """The run was put into the queue for workers on other machines."""
-
-    base_commit: str
-    """The commit that it starts from."""
-
-
-class RemoteRunClaimed(RemoteRun, frozen=True, kw_only=True):
-    """A worker claimed the run; messages of an earlier worker are void from now on."""
-
-
-class RemoteRunReturned(RemoteRun, frozen=True, kw_only=True):
-    """The worker sent the result of the run."""
+class RemoteRunChanged(RemoteRun, frozen=True, kw_only=True):
+    """A run was sent, claimed, returned or withdrawn, or a message of a worker was void."""
 
     status: str
-    """``ready`` (all steps up to the merge), ``interrupted`` or ``failed``."""
-    commit: str
-    """The last commit of its branch; empty where it made none."""
-    tokens: int
-    """Tokens that its roles spent."""
-    cost_usd: float | None
-    """US dollars; null where no price is known."""
-    summary: str
-    """How it ended, in words."""
-
-
-class RemoteRunVoid(RemoteRun, frozen=True, kw_only=True):
-    """A message of a worker was refused: another worker has the run, or the run is over."""
-
-    what: str
-    """``result``, ``rows`` or ``proposal``."""
-    current: int
-    """The number that would have been accepted; 0 where the run is over."""
-
-
-class RemoteRunWithdrawn(RemoteRun, frozen=True, kw_only=True):
-    """The run was taken out of the queue before a worker claimed it."""
+    """``sent`` into the queue, ``claimed`` by a worker, ``returned`` with a result, ``withdrawn`` from the
+    queue before a worker claimed it; or ``void``, where a worker's message was refused: another worker has
+    the run, or it is over."""
+    commit: str = ""
+    """The commit that a run that was sent starts from; the last one of a returned run's branch, if any."""
+    outcome: str = ""
+    """Of a result: ``ready`` (all steps up to the merge), ``interrupted`` or ``failed``."""
+    tokens: int = 0
+    """Tokens that the roles of a returned run spent."""
+    cost_usd: float | None = None
+    """US dollars of a returned run; null where no price is known."""
+    summary: str = ""
+    """How a returned run ended, in words; of what is void: ``result``, ``rows`` or ``proposal``."""
+    current: int = 0
+    """The number that would have been accepted of what is void; 0 where the run is over."""
 
 
 class RemoteRowsReceived(RemoteRun, frozen=True, kw_only=True):
@@ -320,14 +302,3 @@ class RemoteRowsReceived(RemoteRun, frozen=True, kw_only=True):
     """The last row's number."""
     digest: str
     """The digest of the worker's chain up to the last row."""
-
-
-class RemoteRowsPruned(Detail, frozen=True, kw_only=True):
-    """Journals of workers of other machines were moved to an archive."""
-
-    runs: int
-    """How many journals, one for each time that a run was claimed."""
-    rows: int
-    """How many rows they had."""
-    archive: str
-    """The archive's file name."""
