@@ -5,8 +5,8 @@ from __future__ import annotations
 from cockpit.store.journal.details.detail import Detail
 
 
-class TaskStep(Detail, frozen=True, kw_only=True):
-    """A step of a task's run."""
+class TaskRunStep(Detail, frozen=True, kw_only=True):
+    """A step of a task's run began or ended; with ``done`` or ``blocked`` the run is over."""
 
     task_id: str
     run: int
@@ -14,6 +14,8 @@ class TaskStep(Detail, frozen=True, kw_only=True):
     chain_id: str
     ordinal: int
     """The worker's number in its chain."""
+    position: int
+    """The step's number in its run; the run began with the first."""
     step: str
     """``implement``, ``test``, ``fix``, ``spec_review``, ``quality_review``, ``merge``, ``done`` or
     ``blocked``."""
@@ -25,18 +27,6 @@ class TaskStep(Detail, frozen=True, kw_only=True):
     """The result of the step; empty while it runs."""
     summary: str
     """The result, for people to read."""
-
-
-class TaskRunStarted(TaskStep, frozen=True, kw_only=True):
-    """A task's run began with this step."""
-
-
-class TaskRunStep(TaskStep, frozen=True, kw_only=True):
-    """A step of a task's run began or ended."""
-
-
-class TaskRunEnded(TaskStep, frozen=True, kw_only=True):
-    """A task's run ended with this step."""
 
 
 class TaskDelayed(Detail, frozen=True, kw_only=True):
