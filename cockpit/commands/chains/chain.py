@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.chains.report.chain_document import chain_document
+from cockpit.chains.report.chain_document import chain_body, chain_document
 from cockpit.cli_options import AS_JSON, NO_SANDBOX, Dollars, Duration, examples
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains import branch_commands
@@ -131,7 +131,7 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
             setting = load_project_settings(place).headless.report
             asyncio.run(write_report_if_set(store, place, setting, stored))
     if as_json:
-        show_json(stored.body())
+        show_json(chain_body(stored))
     elif stored.status != "draining":
         show(f"{stored.chain_id} is {stored.status}: no worker was running.")
     elif stored.stop_now:
@@ -260,7 +260,8 @@ async def _watch(chain_id: str | None) -> None:
 def _seq_before_start(connection: sqlite3.Connection, chosen: Chain) -> int:
     """Return the sequence number of the journal row before the chain was last started."""
     (seq,) = connection.execute(
-        "SELECT max(seq) FROM journal WHERE action IN ('chain.created','chain.resumed')"
+        "SELECT max(seq) FROM journal WHERE action='chain.changed' AND"
+        " json_extract(detail_json, '$.what') IN ('created','resumed')"
         " AND json_extract(detail_json, '$.chain_id')=?",
         (chosen.chain_id,),
     ).fetchone()
