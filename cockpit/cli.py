@@ -40,12 +40,7 @@ COMMANDS = {
         "List, show and decide proposals.",
     ),
     "sessions": ("cockpit.commands.sessions.sessions:sessions", "List, show and export sessions."),
-    "tasks": ("cockpit.commands.backlog.tasks:tasks", "Manage tasks."),
-    "stories": ("cockpit.commands.backlog.epics_and_stories:stories", "Manage stories."),
-    "epics": (
-        "cockpit.commands.backlog.epics_and_stories:epics",
-        "Manage epics and their priorities.",
-    ),
+    "tasks": ("cockpit.commands.backlog.tasks:tasks", "Manage tasks, stories and epics."),
     "plan": ("cockpit.commands.backlog.plan:plan", "Turn a text or a written plan into tasks."),
     "estimate": (
         "cockpit.commands.knowledge.estimate:estimate",
@@ -56,11 +51,6 @@ COMMANDS = {
         "Grow a tool that is missing, test first.",
     ),
     "notes": ("cockpit.commands.knowledge.notes:notes", "Keep and forget what sessions taught."),
-    "wip": (
-        "cockpit.commands.backlog.wip:work_in_progress",
-        "Show and change work in progress of tasks.",
-    ),
-    "handoff": ("cockpit.commands.backlog.handoff:handoff", "Manage handoffs of tasks."),
     "stats": ("cockpit.commands.chains.stats:stats", "Measure the workers of chains."),
     "packet": (
         "cockpit.commands.packets.packet:packet",

@@ -26,8 +26,8 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "4000"}
 
 def test_work_that_cannot_begin_is_refused(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
-    world.project.run("epics", "add", "Empty")
-    world.project.run("stories", "add", "Apart")
+    world.project.run("tasks", "add", "Empty", "--kind", "epic")
+    world.project.run("tasks", "add", "Apart", "--kind", "story")
     world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
     model = world.model(world.scenario(1))
     for words, said in (

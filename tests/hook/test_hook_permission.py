@@ -64,7 +64,7 @@ cockpit skills git
 cockpit chain diff T-2
 cockpit debug events --state dead
 cockpit --version
-cockpit wip set T-1 phase=testing
+cockpit tasks wip T-1 phase=testing
 dd if=/dev/zero of=file bs=1M count=1
 grep -rn sudo docs"""
 

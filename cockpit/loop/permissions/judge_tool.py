@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from cockpit.access.reads.reading_place import ReadingPlace
     from cockpit.act.command_risk import Risk
 
-_OF_EVERYBODY = frozenset(
-    ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
-)
+_OF_EVERYBODY = frozenset(("tasks", "journal", "sessions", "packet", "metrics"))
 _COLLECTIONS = frozenset(
     (
         *("proposals", "notes", "skills", "profile", "tokens", "feedback", "tools", "guards"),
