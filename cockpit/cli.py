@@ -31,10 +31,6 @@ COMMANDS = {
         "cockpit.commands.chains.remote_worker:worker",
         "Work on tasks of another machine's chain.",
     ),
-    "worktrees": (
-        "cockpit.commands.chains.worktrees:worktrees",
-        "List and remove worktrees of tasks.",
-    ),
     "proposals": (
         "cockpit.commands.sessions.proposals:proposals",
         "List, show and decide proposals.",

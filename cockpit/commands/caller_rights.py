@@ -52,8 +52,6 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "chain stop": "work.write",
         "chain take": "work.write",
         "chain drop": "work.write",
-        "worktrees": _WORK,
-        "worktrees clean": "work.write",
         "tasks export": _WORK,
         "tasks list": _WORK,
         "tasks queue": _WORK,

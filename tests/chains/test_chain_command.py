@@ -119,7 +119,7 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     assert "of 4,000 tokens (" in page
     assert "ch-1" in world.project.run("chain", "watch").stdout
     assert "2/2" in world.project.run("chain").stdout
-    path = world.project.run("chain", "report", "--path").stdout.strip()
+    path = world.project.json("chain", "last", "--report", "--json")["path"]
     assert path.endswith(".cockpit/reports/chain-1-report.md")
 
 

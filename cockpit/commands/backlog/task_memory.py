@@ -46,8 +46,8 @@ def work_in_progress(
     """Show or change work in progress.
 
     It is that of a task: phase, decisions, errors, changed files, test results, next step. Agents, hooks and
-    you record it. Without TASK it lists the tasks in progress. KEY=VALUE is merged into what is recorded: VALUE is JSON if
-    it parses as JSON, else text; decision=, error= and file= add to a list.
+    you record it. Without TASK it lists the tasks in progress. KEY=VALUE is merged into what is recorded:
+    VALUE is JSON if it parses as JSON, else text; decision=, error= and file= add to a list.
     """
     if task is None:
         _list_in_progress(as_json)
@@ -202,9 +202,10 @@ def handoff(
 ) -> None:
     """List, show or set handoffs.
 
-    A handoff is the status, the summary and the details of a finished task. Without TASK it lists them, the newest first. With a status and a SUMMARY of two or three sentences it
-    sets one. When a story is complete, its details are deleted; when its epic is complete, the rest moves to
-    the journal. Handoffs with FAIL or BLOCKED stay complete.
+    A handoff is the status, the summary and the details of a finished task. Without TASK they are listed, the
+    newest first. With a status and a SUMMARY of two or three sentences one is set. When a story is
+    complete, its details are deleted; when its epic is complete, the rest moves to the journal. Handoffs with
+    FAIL or BLOCKED stay complete.
     """
     if task is None:
         _list_handoffs(limit, as_json)
