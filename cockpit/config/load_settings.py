@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from cockpit.access.notices import NotifySettings
+from cockpit.access.notices import BELL_CHANNEL, NotifySettings, read_channels
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
-from cockpit.chains.remote.scale_settings import ScaleSettings
+from cockpit.chains.remote.scale_settings import ScaleSettings, read_scale
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.project_trust import is_trusted
@@ -43,7 +43,6 @@ from cockpit.loop.runtime_settings import (
     ProfileChangeLimits,
     RunnerSettings,
     RuntimeSettings,
-    TrustSettings,
     WebhookRule,
 )
 from cockpit.tasks.agent_changes.change_effects import CHANGE_EFFECTS
@@ -200,7 +199,6 @@ class _Layers:
             "observe",
             "adaptation",
             "knowledge",
-            "trust",
             "work",
             "headless",
             "scale",
@@ -215,13 +213,17 @@ class _Layers:
                 continue
             part, _, name = key.field.rpartition(".")
             parts[part][name] = value
+        try:
+            scale = read_scale(**parts["scale"])
+        except ValueError as error:
+            raise ConfigInvalid(f"[scale] server: {error}.") from error
+        channels = parts["notify"].get("to", (BELL_CHANNEL,))
         runtime = RuntimeSettings(
             model=ModelSettings(**parts["model"], prices=MappingProxyType(self._prices)),
             limits=Limits(**parts["limits"]),
             observe=ObserveLimits(**parts["observe"]),
             adaptation=ProfileChangeLimits(**parts["adaptation"]),
             knowledge=KnowledgeSettings(**parts["knowledge"]),
-            trust=TrustSettings(**parts["trust"]),
             user_dir=user_folder(env),
             environment=dict(env),
             runners=MappingProxyType(self._runners),
@@ -243,9 +245,10 @@ class _Layers:
             runtime=runtime,
             work=WorkSettings(**parts["work"]),
             headless=HeadlessSettings(**parts["headless"]),
-            scale=ScaleSettings(**parts["scale"]),
+            scale=scale,
             retention=RetentionSettings(**parts["retention"]),
-            notify=NotifySettings(**parts["notify"]),
+            notify=read_channels(channels),
+            bell=BELL_CHANNEL in channels,
             keys=MappingProxyType(self._keys),
             origins=MappingProxyType(self._origins),
             values=MappingProxyType({key.full: each for key, each in self._values.items()}),
@@ -296,11 +299,6 @@ class _Layers:
             raise ConfigInvalid(
                 f"{place} is not allowed here, because a repository may not decide how long your records "
                 f"stay. To prune them, {override}."
-            )
-        if key.table == "adaptation" and isinstance(value, str) and value != key.default:
-            raise ConfigInvalid(
-                f"{place} can only be {key.default!r} here, because a repository may not change "
-                f"profiles without you. To use {value!r}, {override}."
             )
         if key.project == "none" and value != key.default:
             only = "not allowed" if key.default is None else f"only {key.default!r}"
