@@ -73,8 +73,8 @@ def _columns(rows: Sequence[dict[str, Any]]) -> Columns[dict[str, Any]]:
 
 def _find(name: str, fields: str | None) -> dict[str, Any]:
     kind, fields = kind_of(name), fields or "standard"
-    found: dict[str, Any] = read_with_tool(f"get_{kind}", fields=fields, **{f"{kind}_id": name})
-    return found
+    row: dict[str, Any] = read_with_tool(f"get_{kind}", fields=fields, **{f"{kind}_id": name})
+    return row
 
 
 def _describe(row: dict[str, Any], fields: str | None) -> str:
