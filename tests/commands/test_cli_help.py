@@ -11,6 +11,7 @@ import click
 import pytest
 
 from cockpit.cli import COMMANDS, root
+from cockpit.commands.demo.demo import CHAIN_STEPS, OWN_CHAIN, OWN_SESSION, SESSION_STEPS
 from cockpit.commands.exit_codes import Exit
 
 COLUMNS = 80
@@ -134,6 +135,12 @@ def test_the_commands_of_readme_and_docs_parse() -> None:
                     parse(shlex.split(command.rstrip(" &"), comments=True)[1:])
                     count += 1
     assert count > 100
+
+
+def test_the_commands_that_the_demo_ends_with_exist() -> None:
+    for step in (*SESSION_STEPS, *OWN_SESSION, *CHAIN_STEPS, *OWN_CHAIN):
+        if step.startswith("{}"):
+            parse(step.split()[1:])
 
 
 def test_the_commands_that_texts_name_exist() -> None:
