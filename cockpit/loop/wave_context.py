@@ -22,7 +22,6 @@ from cockpit.loop.knowledge.librarian import Librarian
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.loop.skills.project_skills import ProjectSkills, open_project_skills
 from cockpit.loop.tools.added_tools import AddedTools
-from cockpit.observe.freshness.kept_answers import KeptAnswers
 from cockpit.store.context import profiles
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.context.text_cache import TextCache
@@ -56,8 +55,6 @@ class Engine(Struct, frozen=True):
     """The versions of profiles that were read; their content never changes."""
     texts: TextCache = field(default_factory=TextCache)
     """The texts of facts that were rendered."""
-    answers: KeptAnswers = field(default_factory=KeptAnswers)
-    """What was read, by scope item: served again while nothing has changed."""
     shelves: list[ProjectSkills] = field(default_factory=list)
     """the project's skills, once it was needed."""
     librarians: list[Librarian] = field(default_factory=list)
