@@ -6,7 +6,6 @@ from cockpit.loop.intake.task_type_layers import TaskTypeService
 from cockpit.loop.knowledge.knowledge_service import KnowledgeService
 from cockpit.loop.notes.note_service import NoteService
 from cockpit.loop.planner.planner_service import PlannerService
-from cockpit.loop.session_state.guard_service import GuardService
 from cockpit.loop.tools.tool_service import ToolService
 from cockpit.loop.trust.trust_service import TrustService
 from cockpit.loop.wave_context import Engine
@@ -40,7 +39,3 @@ class Services:
     async def task_type_service(self) -> TaskTypeService:
         """Return the service that explains the project's task types."""
         return TaskTypeService(self.engine.store, self.engine.settings, self.engine.place)
-
-    async def guards(self) -> GuardService:
-        """Return the service that reads and approves guards."""
-        return GuardService(self.engine.store, self.engine.settings, self.engine.place)
