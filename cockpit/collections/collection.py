@@ -77,6 +77,8 @@ class Field(Struct, frozen=True):
     metavar: str | None = None
     most: int = 10_000
     """The largest number."""
+    key: str = ""
+    """The key that switches a flag in the list of the screen; empty: the screen has its default."""
 
     def check(self, value: Any) -> None:
         """Raise :class:`FilterInvalid` for a value that it does not take."""
@@ -99,11 +101,26 @@ class Doing(Struct, frozen=True):
     tx: Tx
     view: View
     caller: Caller
-    reason: str = ""
+    text: str = ""
+    """What was asked for: the text of the verb's :class:`NeededText`, or a reason."""
 
     @property
     def connection(self) -> sqlite3.Connection:
         return self.tx.connection
+
+
+class NeededText(Struct, Generic[Row], frozen=True):
+    """A text that a verb needs: an argument of its command, a field or a choice on the screen."""
+
+    name: str
+    """Its argument in usage, for example ``TEXT``."""
+    question: str
+    sample: str
+    """One, for examples."""
+    value: Callable[[Row], str] = lambda _: ""
+    """What the field begins with."""
+    choices: Callable[[Row, Sequence[Row]], Sequence[tuple[str, str, str]]] | None = None
+    """Picks from rows of the list, each by text, words and note; None for a text of the user's own."""
 
 
 class Verb(Struct, Generic[Row], frozen=True):
@@ -137,14 +154,16 @@ class Verb(Struct, Generic[Row], frozen=True):
     """Further sentences for the help of the command."""
     has_reason: bool = False
     """Whether the command takes a reason."""
+    needs: NeededText[Row] | None = None
+    has_command: bool = True
+    """False where another command does it too."""
 
     def words(self, row: Row) -> str:
         """Return what the footer calls the verb."""
         return self.label(row) if self.label is not None else self.name
 
-    def carry_out(self, doing: Doing, row: Row) -> str:
-        """Do it, for a caller who may. Raises ``NotAllowed`` and what ``act`` raises."""
-        caller = doing.caller
+    def require(self, caller: Caller) -> None:
+        """Raise ``NotAllowed`` for a caller who may not do it."""
         if self.who == "user" and caller.kind != "person":
             raise NotAllowed(
                 f"{caller.namespace} may not do this: {self.activity} is for the user alone."
@@ -153,6 +172,10 @@ class Verb(Struct, Generic[Row], frozen=True):
             user_presence.require_user(caller, self.activity)
         if self.scope:
             caller.require(self.scope, f"do this: {self.activity}")
+
+    def carry_out(self, doing: Doing, row: Row) -> str:
+        """Do it, for a caller who may. Raises ``NotAllowed`` and what ``act`` raises."""
+        self.require(doing.caller)
         return self.act(doing, row)
 
 

@@ -9,7 +9,11 @@ from cockpit.access.principals import Caller
 from cockpit.collections.collection import Collection
 from cockpit.core.errors import NotFound
 
-_MODULES = {"guards": "guards"}
+_MODULES = {
+    "guards": "guards",
+    "notes": "notes",
+    "trust": "trust",
+}
 """By name: the module, whose ``COLLECTION`` it is."""
 NAMES = tuple(_MODULES)
 

@@ -27,10 +27,9 @@ from cockpit.commands.open_project import (
 )
 from cockpit.commands.terminal import say, show
 from cockpit.core.clock import SystemClock
-from cockpit.store.db.transaction import Tx
 
 T = TypeVar("T")
-_REASON = click.option("--reason", default="", metavar="TEXT", help="Record this reason.")
+_REASON = click.option("--reason", "text", default="", metavar="TEXT", help="Record this reason.")
 
 
 def __getattr__(name: str) -> click.Group:
@@ -66,7 +65,8 @@ def make_group(described: Description[Any]) -> collection.Collection[Any]:
         filters=[_option(each) for each in described.filters],
     )
     for verb in described.verbs:
-        _add_verb(group, described, verb)
+        if verb.has_command:
+            _add_verb(group, described, verb)
     return group
 
 
@@ -106,31 +106,46 @@ def _view(connection: Any) -> View:
     return View(place, connection, SystemClock(), lambda: load_project_settings(place).runtime)
 
 
+def write_as_caller(step: Callable[[Doing], T], text: str = "") -> T:
+    """Write in one transaction of the project's store, as the holder of the token, or the user."""
+    with open_store(find_project()) as store:
+        return store.write_now(
+            lambda tx: step(Doing(tx, _view(tx.connection), find_caller(tx), text))
+        )
+
+
+def do_verb(
+    described: Description[Any], verb: Verb[Any], name: str, text: str = "", *, yes: bool = False
+) -> None:
+    """Carry out a verb on the row of that name, and print what was done.
+
+    One of high risk is asked for first, below the whole row. Raises what the verb and the search raise.
+    """
+    row = read_view(described, lambda view: described.find_row(view, name))
+    if verb.risk == "high":
+        write_as_caller(lambda doing: verb.require(doing.caller))
+        show(format_parts(described.describe(row)))
+        confirm(f"{verb.title}? It {verb.question}.", yes=yes, undone="nothing was done")
+    say(write_as_caller(lambda doing: verb.carry_out(doing, row), text))
+
+
 def _add_verb(
     group: collection.Collection[Any], described: Description[Any], verb: Verb[Any]
 ) -> None:
-    def run(name: str, reason: str = "", yes: bool = False) -> None:
-        row = read_view(described, lambda view: described.find_row(view, name))
-        if verb.risk == "high":
-            show(format_parts(described.describe(row)))
-            question = f"{verb.title}? It {verb.question}."
-            confirm(question, yes=yes, undone="nothing was done")
+    def run(name: str, text: str = "", yes: bool = False) -> None:
+        do_verb(described, verb, name, text, yes=yes)
 
-        def write(tx: Tx) -> str:
-            view = _view(tx.connection)
-            return verb.carry_out(Doing(tx, view, find_caller(tx), reason), row)
-
-        with open_store(find_project()) as store:
-            done = store.write_now(write)
-        say(done)
-
+    argument = verb.needs.name if verb.needs is not None else ""
+    sample = f"cockpit {described.command} {verb.name} {described.sample}"
     command = click.Command(
         verb.name,
         callback=run,
         help=f"{verb.title}.\n\n{' '.join(verb.help.split())}",
-        epilog=examples(f"cockpit {described.command} {verb.name} {described.sample}"),
+        epilog=examples(f"{sample} {verb.needs.sample}" if verb.needs else sample),
     )
     command.params.append(click.Argument(["name"], metavar=described.row))
+    if argument:
+        command.params.append(click.Argument(["text"], metavar=argument))
     for option in ((YES,) if verb.risk == "high" else ()) + ((_REASON,) if verb.has_reason else ()):
         option(command)
     group.add_command(command)

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import run_cockpit
 from app_world import calm, on_screen, until
+from loop.trust.trust_world import TrustWorld
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 from state_for_tests import kept_variables
 
@@ -21,16 +23,21 @@ from cockpit.api.application import application
 from cockpit.api.served_project import ServedProject
 from cockpit.app.screens.lists.collection_screen import CollectionScreen
 from cockpit.collections.registry import NAMES, load_collection
+from cockpit.core.clock import FixedClock, SystemClock
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime
-from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.runtime_settings import RuntimeSettings, TrustSettings
 from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher
 from cockpit.mcp.collection_tools import COLLECTION_TOOLS
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.notes import notes
 
 pytestmark = pytest.mark.slow
+
+SETTINGS = RuntimeSettings(trust=TrustSettings(3, 2, 90))
+CONFIG = "[trust]\napprovals = 3\nsessions = 2\n"
 
 GUARD = '''
 def check(call, session):
@@ -42,10 +49,8 @@ def check(call, session):
 class Expected(Struct, frozen=True):
     """What every face shows of a collection."""
 
-    row: str
-    """The name of a row."""
     says: str
-    """Text that stands in the list, in its line."""
+    """Text that stands in the list, in the line of a row."""
     detail: str
     """Text that stands only where the row is shown alone."""
     verbs: tuple[str, ...] = ()
@@ -53,21 +58,35 @@ class Expected(Struct, frozen=True):
 
 
 TABLE = {
-    "guards": Expected(
-        "project:fridays",
-        "Refuse to deploy on Fridays.",
-        "def check(call, session):",
-        ("approve",),
-    ),
+    "guards": Expected("Refuse to deploy on Fridays.", "def check(call, session):", ("approve",)),
+    "notes": Expected("Amounts are in cents.", "written by the user", ("edit", "merge", "forget")),
+    "trust": Expected("read file tests/*.py", "file:tests/test_1.py", ("accept", "revoke")),
 }
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    """From today on: the command line reads the same rows by the time of this machine."""
+    return FixedClock(SystemClock().now())
 
 
 @pytest.fixture
 def filled(still: Runtime, project: Path, tmp_path: Path) -> Runtime:
     """A row of each collection."""
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "config.toml").write_text(CONFIG)
     guards = project / ".cockpit" / "guards"
     guards.mkdir(parents=True)
     (guards / "fridays.py").write_text(GUARD)
+    settings = replace(still.engine.settings, trust=SETTINGS.trust)
+    still.engine = replace(still.engine, settings=settings)
+    world = TrustWorld(still.store, project, SETTINGS, count=500)
+    world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
+
+    def fill(tx: Tx) -> None:
+        notes.write(tx, "decision", "Amounts are in cents.")
+
+    still.store.write_now(fill)
     return still
 
 
@@ -93,7 +112,11 @@ def test_the_command_line_http_and_mcp_say_the_same(
     filled: Runtime, project: Path, tmp_path: Path, name: str
 ) -> None:
     collection, expected = load_collection(name), TABLE[name]
-    env = {**kept_variables(), "HOME": str(tmp_path), "COCKPIT_CONFIG_DIR": str(tmp_path / "user")}
+    env = {
+        **kept_variables(),
+        "HOME": str(tmp_path),
+        "COCKPIT_CONFIG_DIR": str(tmp_path / "user"),
+    }
 
     def run(*words: str) -> str:
         done = run_cockpit.run(
@@ -102,20 +125,17 @@ def test_the_command_line_http_and_mcp_say_the_same(
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def is_row(body: Any) -> bool:
-        return expected.row in body.values() if isinstance(body, dict) else False
-
-    line = next(each for each in run().splitlines() if each.startswith(expected.row))
-    assert expected.says in line
-    rows = json.loads(run("--json"))
-    (listed,) = filter(is_row, rows)
-    shown = run(expected.row)
+    line = next(each for each in run().splitlines() if expected.says in each)
+    row = line.split()[0]
+    (listed,) = [each for each in json.loads(run("--json")) if row in map(str, each.values())]
+    shown = run(row)
     assert expected.detail in shown and expected.detail not in line
-    document = json.loads(run(expected.row, "--json"))
+    document = json.loads(run(row, "--json"))
+    help_text = run("--help")
     for verb in collection.verbs:
-        assert f"\n  {verb.name}" in run("--help")
+        assert f"\n  {verb.name}" in help_text or not verb.has_command
 
-    place, settings = locate_project(project), RuntimeSettings(user_dir=tmp_path / "user")
+    place, settings = locate_project(project), replace(SETTINGS, user_dir=tmp_path / "user")
     store = filled.store
     with TestClient(
         application(store, settings, project=ServedProject(store, settings, place))
@@ -133,11 +153,11 @@ def test_the_command_line_http_and_mcp_say_the_same(
             answer = get(name, collection.scope)
             assert answer.status_code == 200, answer.text
             assert listed in answer.json()["items"]
-            one = get(f"{name}/{expected.row}", collection.scope)
+            one = get(f"{name}/{row}", collection.scope)
             assert one.json() == document
             assert get(f"{name}/none-such", collection.scope).status_code == 404
         for verb in collection.verbs:
-            path = f"/api/{name}/{expected.row}/{verb.name}"
+            path = f"/api/{name}/{row}/{verb.name}"
             assert http.post(path).status_code in (404, 405)
 
     list_tool, show_tool = COLLECTION_TOOLS
@@ -145,7 +165,7 @@ def test_the_command_line_http_and_mcp_say_the_same(
     async def call() -> None:
         dispatcher = Dispatcher(store, place, settings)
         reader = ClientConnection(token=issue(store, *SCOPES))
-        given = {"collection": name, "name": expected.row}
+        given = {"collection": name, "name": row}
         if not collection.scope:
             with pytest.raises(CockpitError, match="alone"):
                 await dispatcher.call(list_tool, reader, {"collection": name})
@@ -171,17 +191,21 @@ async def test_every_list_of_the_screen_has_its_rows_and_verbs(filled: Runtime) 
             assert isinstance(screen, CollectionScreen)
             collection = screen.collection
 
-            def there(screen=screen, collection=collection, expected=expected) -> bool:
-                return expected.row in [collection.name_of(row) for row in screen.rows]
+            def name_there(screen=screen, collection=collection, expected=expected) -> str:
+                for row in screen.rows:
+                    cells = [cell(row) for cell in collection.cells_of([row]).values()]
+                    if any(expected.says in cell for cell in cells):
+                        return cells[0]
+                return ""
 
-            await until(pilot, there)
-            await pilot.press("slash", *expected.row, "enter")
-            await until(
-                pilot,
-                lambda screen=screen, collection=collection, expected=expected: (
-                    screen.row is not None and collection.name_of(screen.row) == expected.row
-                ),
-            )
+            await until(pilot, name_there)
+            row_name = name_there()
+            await pilot.press("slash", *row_name, "enter")
+
+            def is_there(screen=screen, collection=collection, name=row_name) -> bool:
+                return screen.row is not None and collection.name_of(screen.row) == name
+
+            await until(pilot, is_there)
             await until(pilot, lambda screen=screen, e=expected: e.detail in screen._detail.plain)
             await calm(pilot)
             assert tuple(screen.verbs(screen.row)) == expected.verbs, name

@@ -13,8 +13,6 @@ LISTS = (
     "requests",
     "skills",
     "tools",
-    "trust",
-    "notes",
     "session_state",
     "knowledge",
     "task_types",

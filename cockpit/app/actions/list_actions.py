@@ -55,7 +55,6 @@ _SCREENS = {
     "requests": ("proposals_screen", "ProposalsScreen"),
     "skills": ("skills_screen", "SkillsScreen"),
     "tools": ("tools_screen", "ToolsScreen"),
-    "trust": ("trust_screen", "TrustScreen"),
     "notes": ("notes_screen", "NotesScreen"),
     "session_state": ("session_state_screen", "SessionStateScreen"),
     "knowledge": ("knowledge_screen", "KnowledgeScreen"),
@@ -106,6 +105,9 @@ def _of_collection(name: str) -> Iterator[Action[Host]]:
     )  # fmt: skip
     for verb in collection.verbs:
         yield _verb(pane, verb.name, verb.title, verb.key)
+    for each in collection.filters:
+        if each.key:
+            yield _verb(pane, each.name, each.help.rstrip("."), each.key)
 
 
 LIST_ACTIONS: tuple[Action[Host], ...] = (
@@ -128,29 +130,13 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     _verb("requests", "always", "Approve a proposal, and such ones from now on", "a"),
     _verb("requests", "again", "Ask the agent for a decided proposal again", "r"),
     _verb("requests", "decided", "List decided proposals, or leave them out", "h"),
-    _opener(
-        "trust", "Show trust rules, offers and inner loops", "trust", "alt+r",
-        synonyms="allow permissions",
-    ),
-    _verb("trust", "accept", "Accept a rule", "a"),
-    _verb("trust", "suspend", "Suspend a rule", "s"),
-    _verb("trust", "revoke", "Revoke a rule, or decline its offer", "x"),
     _opener("skills", "Show skills, load and unload them", "skills", "alt+k"),
     _verb("skills", "load", "Load or unload a skill", "l"),
     _opener("tools", "Show tools of yours and of MCP servers", "tools", "alt+t", synonyms="mcp plugins"),
     _verb("tools", "approve", "Approve a tool", "a"),
     _verb("tools", "list", "Start an MCP server and list its tools", "l"),
     _verb("tools", "forget", "Withdraw the approval of a tool", "x"),
-    _opener(
-        "notes", "Show notes of sessions, keep and forget them", "notes", "alt+m",
-        synonyms="memory remember",
-    ),
-    _verb("notes", "keep", "Keep a note", "s"),
-    _verb("notes", "edit", "Edit a note, and keep it", "e"),
-    _verb("notes", "merge", "Merge a note into another", "m"),
-    _verb("notes", "forget", "Forget a note", "x"),
     _verb("notes", "write", "Write a note of your own", "n"),
-    _verb("notes", "forgotten", "List forgotten notes, or leave them out", "h"),
     _opener(
         "session_state", "Show what the session has read, changed, run and loaded", "state", "alt+i",
         "state", "files facts memory",

@@ -6,9 +6,10 @@ Specified in ``docs/reference/collections.md``, on the screen.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.collections.collection import Collection, Doing, Listed, Part, Verb, View
@@ -37,6 +38,8 @@ class CollectionScreen(ListScreen[Any]):
         self.QUESTIONS = {verb.name: verb.question for verb in collection.verbs if verb.question}
         self.READ_FIRST = {verb.name for verb in collection.verbs if verb.risk == "high"}
         self.READS_FILES = collection.reads_files
+        self._flags = {each.name: each for each in collection.filters if each.key}
+        self._given = dict.fromkeys(self._flags, False)
         super().__init__(host)
 
     async def read_rows(self) -> tuple[Sequence[Any], Sequence[str]]:
@@ -45,7 +48,15 @@ class CollectionScreen(ListScreen[Any]):
 
     def list_rows(self, view: View) -> Listed[Any]:
         """Return the rows, on a reader's thread."""
-        return self.collection.list_rows(view)
+        return self.collection.list_rows(view, **self._given)
+
+    def general_verbs(self) -> Mapping[str, str]:
+        return {name: "current" if self._given[name] else "all" for name in self._flags}
+
+    def start(self, verb: str) -> None:
+        """Switch a filter."""
+        self._given[verb] = not self._given[verb]
+        self.read_again()
 
     async def read_view(self, read: Callable[[View], T]) -> T:
         """Read the project as a collection does."""
@@ -78,14 +89,54 @@ class CollectionScreen(ListScreen[Any]):
         return {verb.name: verb.words(row) for verb in self._verbs.values() if verb.takes(row)}
 
     async def do(self, verb: str, row: Any) -> None:
-        await self.carry_out(self._verbs[verb], row)
+        chosen = self._verbs[verb]
+        if chosen.needs is None:
+            await self._carry_out(chosen, row, "")
+        elif chosen.needs.choices is not None:
+            self._pick(chosen, row)
+        elif "\n" in (before := chosen.needs.value(row)):
+            text = await self.host.edit_in_editor(before, ".md")
+            if text is not None and text.strip() != before:
+                await self._carry_out(chosen, row, text)
+        else:
+            title = f"{chosen.title}: {self.collection.name_of(row)}"
+            ask = Ask(title, chosen.needs.question, value=before)
+            self.host.open_screen(ask, self._answer(chosen, row, before))
 
-    async def carry_out(self, verb: Verb[Any], row: Any) -> None:
-        """Carry out a verb on the row as it is shown. Raises ``CockpitError``."""
+    def _pick(self, verb: Verb[Any], row: Any) -> None:
+        needs = verb.needs
+        if needs is None or needs.choices is None:
+            return
+        title = f"{needs.question} {self.collection.name_of(row)}"
+        empty = "There is nothing to choose. esc goes back."
+        pick = PickOne(title, needs.choices(row, self.rows), empty=empty)
+        self.host.open_screen(pick, self._answer(verb, row, ""))
 
-        def write(tx: Tx) -> str:
+    def _answer(self, verb: Verb[Any], row: Any, before: str) -> Callable[[str | None], None]:
+        def answer(text: str | None) -> None:
+            if text and text != before:
+                self.request_step(lambda: self._carry_out(verb, row, text))
+
+        return answer
+
+    def request_step(self, step: Callable[[], Awaitable[object]]) -> None:
+        """Do something in the background, show its error, and read the rows again."""
+
+        async def run() -> None:
+            await step()
+            self.read_again()
+
+        self.host.request(run)
+
+    async def _carry_out(self, verb: Verb[Any], row: Any, text: str) -> None:
+        await self.write(lambda doing: verb.carry_out(doing, row), text)
+
+    async def write(self, step: Callable[[Doing], object], text: str = "") -> None:
+        """Write in one transaction, as whoever this screen acts for. Raises ``CockpitError``."""
+
+        def write(tx: Tx) -> None:
             caller = find_holder(tx, self.host.engine.engine.settings)
-            return verb.carry_out(Doing(tx, self._view(tx.connection), caller), row)
+            step(Doing(tx, self._view(tx.connection), caller, text))
 
         await self.host.engine.store.write(write)
 
