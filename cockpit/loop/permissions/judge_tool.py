@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from cockpit.access.commands.judge_command import Risk
     from cockpit.access.commands.reading_place import ReadingPlace
 
-_OF_EVERYBODY = frozenset(
-    ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
-)
+_OF_EVERYBODY = frozenset(("tasks", "journal", "sessions", "packet", "metrics"))
 _COLLECTIONS = frozenset(
     (
         *("proposals", "notes", "skills", "profile", "tokens", "feedback", "tools", "guards"),
-        *("agents", "task-types", "projects", "settings", "chain", "worktrees"),
+        *("agents", "task-types", "projects", "settings", "chain"),
     )
 )
 _BELOW_DEBUG = frozenset(("events", "outbox", "state", "trust", "hooks", "knowledge"))
@@ -37,7 +35,7 @@ _DECIDING = frozenset(
     (
         *("approve", "discuss", "edit", "reject", "answer", "add", "keep", "forget", "merge"),
         *("check", "install", "load", "propose", "rollback", "issue", "revoke", "give", "suggest"),
-        *("run", "login", "new", "set", "unset", "watch", "stop", "resume", "report", "take"),
+        *("run", "login", "new", "set", "unset", "watch", "stop", "resume", "worktrees", "take"),
         *("drop", "clean", "retry"),
     )
 )
