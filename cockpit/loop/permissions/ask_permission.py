@@ -23,7 +23,8 @@ from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.permissions.changed_input import InputNotChanged, restore_input
 from cockpit.loop.permissions.complete_edits import list_changed_files
-from cockpit.loop.permissions.judge_request import RequestRisk, judge_request
+from cockpit.loop.permissions.judge_request import judge_request
+from cockpit.loop.permissions.judge_tool import ToolRisk
 from cockpit.loop.permissions.permission_body import (
     PermissionProposal,
     Place,
@@ -94,14 +95,14 @@ def _name(by: str) -> str:
     return "the user" if by == "person" else by
 
 
-def approving_policy_of(policy: str, judged: RequestRisk) -> str:
+def approving_policy_of(policy: str, judged: ToolRisk) -> str:
     """Return the name in which ``policy`` answers a request yes; '' leaves it to the user.
 
     ``trusted`` allows commits in a worktree of the agent's own, ``reads`` also what is known to only read
     ordinary files of the project, ``all`` whatever need not wait. Questions, settings of agents, secrets and
     places outside the project are never allowed so.
     """
-    if not judged.by_policy or judged.denied:
+    if judged.waits or judged.denied:
         return ""
     commits = judged.risk == "low" and not judged.reads
     passes = {"trusted": commits, "reads": commits or judged.reads, "all": True}
