@@ -109,9 +109,10 @@ class CommandVerdict(Struct, frozen=True):
     waits: bool = False
 
 
-def judge_command(
-    command: str | Sequence[str], place: CommandPlace = CommandPlace()
-) -> CommandVerdict:
+IN_SANDBOX = CommandPlace()
+
+
+def judge_command(command: str | Sequence[str], place: CommandPlace = IN_SANDBOX) -> CommandVerdict:
     """Return the verdict over shell text, or over the words of one command: that of the riskiest in it."""
     judging = _Judging(place)
     if sum(map(len, command)) > LONGEST:
