@@ -156,7 +156,7 @@ DEFENCES = (
             f"{_PERMITTED}::test_deny_rules_are_the_same_for_every_way_in"),
     Defence("no agent changes cockpit's state", f"{_PERMISSIONS}.judge_tool:find_write_denial", _empty,
             f"{_PERMITTED}::test_cockpits_own_state_is_denied"),
-    Defence("no answer counts for ever", f"{_PERMISSIONS}.choose_option:choose_option",
+    Defence("no answer counts for ever", f"{_PERMISSIONS}.tool_request:choose_option",
             lambda options, **_: options[0],
             f"{_PERMITTED}::test_options_are_chosen_by_kind_and_never_for_always"),
     Defence("files of secrets are not opened for a diff", f"{_PERMISSIONS}.complete_edits:is_sensitive", _no,
