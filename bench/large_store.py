@@ -150,7 +150,7 @@ class _Writer:
                 " computed_at) VALUES (?,?,0,0,1,0,?)",
                 (task_id, number, self._now()),
             )
-        self._row("task.created", {"task_id": task_id, "title": f"task {number}", "status": "todo"})
+        self._row("task.changed", {"task_id": task_id, "title": f"task {number}", "status": "todo"})
         if status == "done":
             self._row("task.status_changed", {"task_id": task_id, "from": "todo", "to": "done"})
         hook = {"agent_session": f"a-{number // 50}", "agent": "claude", "task_id": task_id}

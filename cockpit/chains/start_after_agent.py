@@ -21,7 +21,7 @@ from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.agents import AgentSessionEnded
+from cockpit.store.journal.details.agents import AgentHook
 from cockpit.store.journal.details.chains import ChainFollowed
 from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.event_types import Action
@@ -80,11 +80,11 @@ def session_before(connection: sqlite3.Connection, chain: Chain) -> EndedSession
 def _load_ended_session(connection: sqlite3.Connection, seq: int) -> EndedSession:
     row = connection.execute(
         "SELECT detail_json FROM journal WHERE seq=? AND action=?",
-        (seq, str(Action.AGENT_SESSION_ENDED)),
+        (seq, str(Action.AGENT_HOOK)),
     ).fetchone()
-    if row is None:
+    ended = None if row is None else decode_detail(AgentHook, row[0])
+    if ended is None or ended.event != "SessionEnd":
         raise NotFound(f"Journal row {seq} is not the end of an agent's session.")
-    ended = decode_detail(AgentSessionEnded, row[0])
     return EndedSession(seq, ended.agent, ended.agent_session, ended.reason)
 
 

@@ -30,12 +30,6 @@ _MOST_TITLE = 200
 _Key = tuple[str, ...]
 _Event = tuple[int, _Key, str, bool, str]
 """Its place in the journal; what; in words; whether it only reads; who allowed it, '' for a refusal."""
-_DECISIONS = (
-    Action.PROPOSAL_APPROVED,
-    Action.PROPOSAL_REJECTED,
-    Action.PROPOSAL_DISCUSSED,
-    Action.PROPOSAL_EXPIRED,
-)
 
 
 class RoleResult(Struct, frozen=True):
@@ -102,9 +96,8 @@ def select_standing_refusals(connection: sqlite3.Connection, session_id: str) ->
 def _read_decisions(connection: sqlite3.Connection, session_id: str) -> list[_Event]:
     places = {
         row.detail.proposal_id: row.seq
-        for action in _DECISIONS
         for row in journal.rows(
-            connection, session_id=session_id, action=str(action), limit=_MOST_ROWS
+            connection, session_id=session_id, action=Action.PROPOSAL_DECIDED, limit=_MOST_ROWS
         )
         if isinstance(row.detail, ProposalDecided)
     }

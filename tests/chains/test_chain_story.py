@@ -27,7 +27,7 @@ def test_only_what_belongs_to_the_chain_is_told() -> None:
     assert (
         told(story, Action.TASK_RUN_STEP, **step, chain_id="ch-2").line == "    T-1 · spec review"
     )
-    assert told(story, Action.TASK_CREATED, task_id="T-1") is None
+    assert told(story, Action.TASK_CHANGED, task_id="T-1") is None
     ended = {**step, "outcome": "FAIL", "summary": "No.\nReally not."}
     line = told(story, Action.TASK_RUN_STEP, **ended, chain_id="ch-2").line
     assert line == "    T-1 ✗ spec review: FAIL · No. Really not."

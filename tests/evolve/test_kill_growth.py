@@ -24,7 +24,7 @@ DRIVER = Path(__file__).with_name("growth_kill_driver.py")
 ANSWERED = "evolution.answered"
 BEGUN = ["evolution.started", ANSWERED, ANSWERED]
 GROWN = [*BEGUN, "evolution.ended", "proposal.created"]
-ADOPTS = ["proposal.approved", "action.dispatched", "approval.changed"]
+ADOPTS = ["proposal.decided", "action.dispatched", "approval.changed"]
 TASK = {
     # how what is stored ends when the process dies there
     ANSWERED: BEGUN[:2],
@@ -37,7 +37,7 @@ ALONE = {
     ANSWERED: BEGUN[:2],
     f"{ANSWERED}*2": BEGUN,
     "proposal.created": [*BEGUN, "proposal.created"],
-    "proposal.approved": [*BEGUN, "proposal.created", *ADOPTS[:1]],
+    "proposal.decided": [*BEGUN, "proposal.created", *ADOPTS[:1]],
     "action.dispatched": [*BEGUN, "proposal.created", *ADOPTS[:2]],
     "approval.changed": [*BEGUN, "proposal.created", *ADOPTS],
     "action.confirmed": [*BEGUN, "proposal.created", *ADOPTS, "action.confirmed"],

@@ -360,7 +360,7 @@ class Conversation:
             sign, text = earlier.line.sign, earlier.line.text
         text = self._titles.pop(detail.proposal_id, text)
         self._rewrite(slot, row, EventLine(sign, text, decision.tone, decision.text))
-        if isinstance(detail, proposals.ProposalRejected) and detail.reason:
+        if detail.status == "rejected" and detail.reason:
             self._note(row, EventLine(" ", detail.reason))
 
 

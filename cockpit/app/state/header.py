@@ -119,7 +119,7 @@ class SessionState(Struct):
                 self.tokens += detail.input_tokens + detail.output_tokens
                 if detail.cost_usd is not None:
                     self.cost_usd = (self.cost_usd or 0.0) + detail.cost_usd
-            case estimates.EstimateMade() | estimates.EstimateRevised():
+            case estimates.EstimateMade():
                 self.expected_waves = max(0, round(detail.expected.waves.likely))
                 return  # it changes nothing about the session itself
             case agents.AgentHook():

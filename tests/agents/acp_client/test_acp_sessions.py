@@ -75,9 +75,10 @@ async def test_skills_come_with_the_message_that_needs_them_and_once(
     store.write_now(lambda tx: want_skill(tx, session_id, "debugging", load=True))
     third = await ask("answer thanks")
     assert "The skill git applies no longer" in third and "[skill:debugging]" in third
-    loaded = [row["name"] for row in acp.rows(session_id, "skill.loaded")]
+    changes = acp.rows(session_id, "skill.changed")
+    loaded = [row["name"] for row in changes if row["status"] == "loaded"]
     assert loaded == ["git", "debugging"]
-    assert [row["name"] for row in acp.rows(session_id, "skill.unloaded")] == ["git"]
+    assert [row["name"] for row in changes if row["status"] == "unloaded"] == ["git"]
     assert await ask("/compact") == "You said: "
     fourth = await ask("answer work out which branch is stale")
     assert "skill" not in fourth, "an agent is not told of what it does not get"
@@ -157,7 +158,7 @@ async def test_a_permission_whose_agent_ends_says_what_happened(
     await acp.asked()
     (acp.world.root / "go").touch()
     await acp.until(lambda: not acp.pending() and not runs.any_running)
-    (closed,) = acp.rows(session_id, "proposal.expired")
+    (closed,) = acp.rows(session_id, "proposal.decided")
     assert closed["reason"] == withdrawal.AGENT_ENDED.words
 
 

@@ -120,29 +120,18 @@ class RunnerContext(Detail, frozen=True, kw_only=True):
 
 
 class RunnerFileRead(Detail, frozen=True, kw_only=True):
-    """The external agent read a file through cockpit."""
+    """The external agent read a file."""
 
     path: str
     """The file, from the worktree's top."""
     version: str
-    """The digest of its content."""
-    first: int
-    """The first line that was read, from 1."""
-    last: int
-    """The last line that was read."""
-
-
-class RunnerFileSeen(Detail, frozen=True, kw_only=True):
-    """The external agent read a file with its own tools, as its stream or a hook tells; not gated."""
-
-    path: str
-    """The file, from the worktree's top."""
-    version: str
-    """The digest of its content when cockpit saw the read."""
+    """The digest of its content, as far as cockpit saw the read."""
     first: int
     """The first line that was read, from 1."""
     last: int
     """The last line that was read; 0 for an empty file."""
+    gated: bool
+    """Whether it read through cockpit; not where its stream or a hook tells of its own tools."""
 
 
 class RunnerFileWritten(Detail, frozen=True, kw_only=True):

@@ -41,7 +41,7 @@ class StoryState(Detail, frozen=True, kw_only=True):
 
 
 class TaskState(Detail, frozen=True, kw_only=True):
-    """A task was changed: as it is from now on."""
+    """A task was created or changed: as it is from now on."""
 
     task_id: str
     story_id: str | UnsetType | None
@@ -66,10 +66,6 @@ class TaskState(Detail, frozen=True, kw_only=True):
     """Whether a review sent the task back."""
     blocker: str | UnsetType
     """Why the task is blocked; empty for one that is not."""
-
-
-class TaskCreated(TaskState, frozen=True, kw_only=True):
-    """A task was created."""
 
 
 class ReachedBoundaries(Part, frozen=True, kw_only=True):
@@ -107,22 +103,14 @@ class TaskStatusChanged(Detail, frozen=True, kw_only=True, rename={"from_": "fro
     """The stories and epics that the change completed."""
 
 
-class TaskDependencyAdded(Detail, frozen=True, kw_only=True):
-    """A task depends on another one from now on."""
+class TaskDependencyChanged(Detail, frozen=True, kw_only=True):
+    """A task depends on another one from now on, or does not any more."""
 
     task_id: str
     depends_on_task_id: str
-    """The task that it depends on."""
+    """The other task."""
     dependency_type: str
-    """``blocks``, ``requires`` or ``relates_to``."""
-
-
-class TaskDependencyRemoved(Detail, frozen=True, kw_only=True):
-    """A task does not depend on another one any more."""
-
-    task_id: str
-    depends_on_task_id: str
-    """The task that it depended on."""
+    """``blocks``, ``requires`` or ``relates_to``; empty where it was removed."""
 
 
 class TaskActivity(Detail, frozen=True, kw_only=True):
