@@ -18,12 +18,11 @@ from widgets.views import LineView, TurnView
 Role = Literal["person", "agent", "thought", "tool", "wave", "note", "error"]
 
 _PHASES = {
-    "wave.started": "observe",
-    "wave.observed": "orient",
-    "wave.oriented": "decide",
-    "wave.decided": "act",
-    "wave.acted": "learn",
-    "wave.completed": "",
+    "observing": "observe",
+    "orienting": "orient",
+    "deciding": "decide",
+    "acting": "act",
+    "learning": "learn",
 }
 _TEXT_MOST = 400
 """Characters of a line that the screen shows."""
@@ -131,11 +130,12 @@ class Conversation:
         match detail:
             case sessions.MessageStarted() | sessions.MessageDelta() | sessions.MessageCompleted():
                 self._message(row, detail)
-            case waves.WaveCreated() | waves.WaveAdvanced() if self._agent:
+            case waves.WaveCreated() | waves.WaveMoved() if self._agent:
                 return  # an action over its worktree has a wave of its own; the agent has turns
-            case waves.WaveCreated() | waves.WaveAdvanced():
-                phase = _PHASES.get(row.action, "")
-                self._wave(row, detail.ordinal, phase)
+            case waves.WaveCreated():
+                self._wave(row, detail.ordinal, "")
+            case waves.WaveMoved():
+                self._wave(row, detail.ordinal, _PHASES.get(detail.phase, ""))
                 if isinstance(detail, waves.WaveStarted) and detail.returns is not UNSET:
                     self._note(row, EventLine("↩", str(detail.returns), "warn"))
             case waves.WaveReentered():
