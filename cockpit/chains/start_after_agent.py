@@ -22,7 +22,7 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.agents import AgentHook
-from cockpit.store.journal.details.chains import ChainFollowed
+from cockpit.store.journal.details.chains import ChainNoted
 from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.event_types import Action
 
@@ -66,14 +66,14 @@ def session_before(connection: sqlite3.Connection, chain: Chain) -> EndedSession
     """Return the session that the chain was started or resumed after; None where the user did that."""
     row = connection.execute(
         "SELECT action, detail_json FROM journal WHERE seq=(SELECT max(seq) FROM journal"
-        " WHERE (action='chain.followed' OR (action='chain.changed' AND"
-        " json_extract(detail_json, '$.what') IN ('created','resumed')))"
+        " WHERE action IN ('chain.noted','chain.changed')"
+        " AND json_extract(detail_json, '$.what') IN ('created','resumed','followed')"
         " AND json_extract(detail_json, '$.chain_id')=?)",
         (chain.chain_id,),
     ).fetchone()
-    if row is None or row[0] != Action.CHAIN_FOLLOWED:
+    if row is None or row[0] != Action.CHAIN_NOTED:
         return None
-    followed = decode_detail(ChainFollowed, row[1])
+    followed = decode_detail(ChainNoted, row[1])
     return EndedSession(followed.after, followed.agent, followed.agent_session, followed.reason)
 
 
@@ -134,8 +134,9 @@ def _obstacle(connection: sqlite3.Connection, chain: Chain) -> str:
 
 def _journal_followed(tx: Tx, chain: Chain, ended: EndedSession) -> None:
     tx.journal(
-        ChainFollowed(
+        ChainNoted(
             chain_id=chain.chain_id,
+            what="followed",
             after=ended.seq,
             agent=ended.agent,
             agent_session=ended.session,

@@ -114,7 +114,7 @@ def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path) -> None:
     assert world.statuses() == {"T-1": "done"}
     made = world.chain()
     assert (made.approve, made.headless, made.scope_kind) == ("all", True, "all")
-    (row,) = world.rows("chain.followed")
+    (row,) = world.rows("chain.noted")
     (over,) = [row for row in world.rows("agent.hook") if row["event"] == "SessionEnd"]
     assert (row["chain_id"], row["agent"], row["reason"]) == ("ch-1", agent, over["reason"])
     assert row["agent_session"] == over["agent_session"]
@@ -166,7 +166,7 @@ def test_of_two_that_decide_at_once_one_begins_a_chain(tmp_path: Path) -> None:
     words = ("work", "--all", "--headless", "--after", str(seq))
     assert "ch-1 is running already" in world.project.run(*words, expect=1).stderr
     assert "no chain after the session's end: ch-1 is running already" in log(world)
-    assert chain_ids(world) == ["ch-1"] and world.rows("chain.followed") == []
+    assert chain_ids(world) == ["ch-1"] and world.rows("chain.noted") == []
     # A row that tells of no end is none to follow.
     assert "is not the end of" in world.project.run(*words[:-1], "1", expect=2).stderr
 
@@ -179,7 +179,7 @@ def test_continue_takes_up_what_is_unfinished_and_begins_nothing(tmp_path: Path)
     assert chain_ids(world) == []
     left(world, DEAD)
     ends(world)
-    until(lambda: world.rows("chain.followed"))
+    until(lambda: world.rows("chain.noted"))
     assert ended(world) == "completed"
     assert chain_ids(world) == ["ch-1"]
     assert world.statuses() == {"T-1": "done"}

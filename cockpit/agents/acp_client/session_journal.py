@@ -37,8 +37,7 @@ from cockpit.store.journal.details.agent_turns import (
     RunnerPlan,
     RunnerThought,
     RunnerToolUpdated,
-    RunnerTurnEnded,
-    RunnerTurnStarted,
+    RunnerTurn,
 )
 from cockpit.store.journal.details.agents import (
     RunnerNoted,
@@ -175,10 +174,8 @@ class SessionJournal:
         """Journal that a prompt is sent."""
         self._rows = self._left_out = self.tools_ended = 0
         self.last_message = ""
-        started = RunnerTurnStarted(
-            run=self._run.number, message_ids=message_ids, text=mask(text)[:2_000] or UNSET
-        )
-        await self._write(started)
+        run, ids = self._run.number, tuple(message_ids)
+        await self._write(RunnerTurn(run=run, message_ids=ids, text=mask(text)[:2_000]))
 
     async def end_turn(self, reason: str, usage: JsonObject, message: str = "") -> None:
         """Journal everything that waits, the turn's usage and its end."""
@@ -198,11 +195,7 @@ class SessionJournal:
                 await self._write(
                     RunnerNoted(message=f"{self._left_out:,} further updates are not recorded.")
                 )
-            ended = RunnerTurnEnded(
-                run=self._run.number,
-                reason=reason[:100],
-                message=mask(message)[:2_000] or UNSET,
-            )
+            ended = RunnerTurn(run=self._run.number, end=reason[:100], text=mask(message)[:2_000])
             await self._write(ended, result="error" if reason == "failed" else "ok")
 
     async def end_message(self) -> None:

@@ -164,7 +164,7 @@ class Conversation:
                 self._draw_plan(detail)
             case agent_turns.RunnerChoices():
                 self._choose(row, detail)
-            case agent_turns.RunnerTurnStarted() | agent_turns.RunnerTurnEnded():
+            case agent_turns.RunnerTurn():
                 self._agent_turn(row, detail)
             case proposals.ProposalCreated():
                 self._proposed(row, detail)
@@ -318,14 +318,12 @@ class Conversation:
         if before is not None and before.current != now.current:
             self._note(row, EventLine("·", f"{now.name or now.kind} is now {value_name(now)}"))
 
-    def _agent_turn(
-        self, row: Row, detail: agent_turns.RunnerTurnStarted | agent_turns.RunnerTurnEnded
-    ) -> None:
+    def _agent_turn(self, row: Row, detail: agent_turns.RunnerTurn) -> None:
         """Take the mark off the messages that are sent now."""
-        self._agent_works = isinstance(detail, agent_turns.RunnerTurnStarted)
-        if isinstance(detail, agent_turns.RunnerTurnStarted):
+        self._agent_works = not detail.end
+        if not detail.end:
             self._agent_turns += 1
-            for message_id in detail.message_ids or ():
+            for message_id in detail.message_ids:
                 turn = self._turns.get(f"m:{message_id}")
                 if turn is not None and turn.lines:
                     turn.lines = []

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from cockpit.chains.report.estimate_accuracy import EstimateAccuracy, compare_estimates
 from cockpit.core.clock import milliseconds_between
-from cockpit.store.journal.details.chains import BatchCompleted, ChainChanged, WorkerChanged
+from cockpit.store.journal.details.chains import BatchChanged, ChainChanged, WorkerChanged
 from cockpit.store.journal.details.detail import Detail, decode_detail
 from cockpit.store.journal.details.estimates import EstimateLearned
 from cockpit.store.journal.details.table import detail_type
@@ -27,7 +27,7 @@ OPEN = "9999"
 _ACTIONS = (
     Action.CHAIN_CHANGED,
     Action.CHAIN_SESSION_CHANGED,
-    Action.BATCH_COMPLETED,
+    Action.BATCH_CHANGED,
     Action.TASK_RUN_STEP,
     Action.ESTIMATE_LEARNED,
 )
@@ -259,7 +259,7 @@ class _Fold(Struct):
                 self.learned.append(event)
             case TaskRunStep() if inside:
                 self._review(at, event)
-            case BatchCompleted():
+            case BatchChanged() if event.outcome:
                 self._batch(self._worker(event.chain_id, event.ordinal), event, inside)
             case WorkerChanged():
                 self._end(self._worker(event.chain_id, event.ordinal), at, event, inside)
@@ -267,7 +267,7 @@ class _Fold(Struct):
     def _worker(self, chain_id: str, ordinal: int) -> _Worker:
         return self.workers.setdefault((chain_id, ordinal), _Worker())
 
-    def _batch(self, worker: _Worker, batch: BatchCompleted, inside: bool) -> None:
+    def _batch(self, worker: _Worker, batch: BatchChanged, inside: bool) -> None:
         worker.batches += 1
         worker.completed += batch.outcome == "completed"
         worker.done += len(batch.done)

@@ -135,9 +135,10 @@ def count_waves(connection: sqlite3.Connection, session: Session) -> int:
         return 0 if last is None else last.ordinal
     turns, runs = (
         connection.execute(
-            "SELECT count(*) FROM journal WHERE session_id=? AND action=?",
+            "SELECT count(*) FROM journal WHERE session_id=? AND action=?"
+            " AND coalesce(json_extract(detail_json, '$.end'), '')=''",
             (session.session_id, str(action)),
         ).fetchone()[0]
-        for action in (Action.RUNNER_TURN_STARTED, Action.RUNNER_STARTED)
+        for action in (Action.RUNNER_TURN, Action.RUNNER_STARTED)
     )
     return int(turns or runs)

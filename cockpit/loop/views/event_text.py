@@ -442,11 +442,12 @@ def _runner(detail: Detail) -> EventLine | None:
 
 def _agent_turn(detail: Detail) -> EventLine | None:
     match detail:
-        case agent_turns.RunnerTurnStarted() if detail.text:
-            return EventLine("→", f"told the agent: {detail.text}", "dim")
-        case agent_turns.RunnerTurnEnded() if detail.reason != "end_turn":
-            reason = detail.reason.replace("_", " ")
-            text = f"{reason}: {detail.message}" if detail.message else reason
+        case agent_turns.RunnerTurn(end=""):
+            told = f"told the agent: {detail.text}"
+            return EventLine("→", told, "dim") if detail.text else None
+        case agent_turns.RunnerTurn() if detail.end != "end_turn":
+            reason = detail.end.replace("_", " ")
+            text = f"{reason}: {detail.text}" if detail.text else reason
             look = state_sign("session", "paused")
             return EventLine(look.sign, f"the agent's turn ended: {text}", look.tone)
         case agent_turns.RunnerToolUpdated():

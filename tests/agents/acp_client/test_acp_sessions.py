@@ -48,7 +48,7 @@ async def test_everything_that_an_agent_says_is_journalled_as_what_it_is(acp: Ac
     ended = rows["runner.tool_ended"]
     assert (ended["kind"], ended["places"], ended["gated"]) == ("read", ["room.py:3"], False)
     assert "def area" in ended["summary"]
-    assert rows["runner.turn_ended"]["reason"] == "end_turn"
+    assert rows["runner.turn"]["end"] == "end_turn"
     kinds = {row["kind"]: row for row in acp.rows(session.session_id, "runner.choices")}
     assert kinds["model"]["current"] == "small" and len(kinds["mode"]["choices"]) == 2
 
@@ -209,7 +209,7 @@ async def test_an_agent_that_ignores_a_cancellation_is_ended(
     session_id = await acp.start("hang")
     task = acp.begin(session_id)
     pid = await acp.until(lambda: acp.load(session_id).pid.partition("/")[0])
-    await acp.until(lambda: acp.rows(session_id, "runner.turn_started"))
+    await acp.until(lambda: acp.rows(session_id, "runner.turn"))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert acp.load(session_id).status == "stopped"

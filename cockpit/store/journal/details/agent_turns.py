@@ -7,27 +7,19 @@ from msgspec import UNSET, UnsetType
 from cockpit.store.journal.details.detail import Detail, Part
 
 
-class RunnerTurnStarted(Detail, frozen=True, kw_only=True):
-    """The user's messages were sent to the external agent: its turn begins."""
+class RunnerTurn(Detail, frozen=True, kw_only=True):
+    """The user's messages were sent to the external agent, and its turn begins; or it ended its turn."""
 
     run: int
     """Which run of the session it is, from 1."""
-    message_ids: list[str]
+    end: str = ""
+    """Empty where the turn begins; then why it ended, in the protocol's words: ``end_turn``, ``cancelled``,
+    ``refusal``, ``max_tokens``, ``max_turn_requests``; or ``failed``."""
+    message_ids: tuple[str, ...] = ()
     """The user's messages in the prompt; empty for words that cockpit repeated to it."""
-    text: str | UnsetType = UNSET
-    """Text of cockpit itself, for example why the user rejected a permission."""
-
-
-class RunnerTurnEnded(Detail, frozen=True, kw_only=True):
-    """The external agent ended its turn."""
-
-    run: int
-    """Which run of the session it is, from 1."""
-    reason: str
-    """Why, in the protocol's words: ``end_turn``, ``cancelled``, ``refusal``, ``max_tokens``,
-    ``max_turn_requests``; or ``failed``."""
-    message: str | UnsetType = UNSET
-    """The error."""
+    text: str = ""
+    """Text of cockpit itself in the prompt, for example why the user rejected a permission; the error with
+    which a turn ended."""
 
 
 class RunnerToolUpdated(Detail, frozen=True, kw_only=True):

@@ -10,34 +10,23 @@ from msgspec import UNSET, UnsetType
 from cockpit.store.journal.details.detail import Detail, Part
 
 
-class EpicState(Detail, frozen=True, kw_only=True):
-    """An epic was created or changed: as it is from now on."""
+class BacklogChanged(Detail, frozen=True, kw_only=True):
+    """An epic or a story was created or changed: as it is from now on."""
 
-    epic_id: str
-    title: str | UnsetType
+    epic_id: str | None
+    """The epic; the story's epic, if it has one."""
+    story_id: str = ""
+    """The story; empty for an epic."""
+    title: str
     """The title."""
-    status: str | UnsetType
+    status: str
     """``todo``, ``in_progress``, ``done`` or ``archived``."""
-    description: str | UnsetType
+    description: str
     """The description."""
-    priority: str | UnsetType
-    """``P0`` to ``P3``."""
-    source: str | UnsetType
-    """Where the epic comes from."""
-
-
-class StoryState(Detail, frozen=True, kw_only=True):
-    """A story was created or changed: as it is from now on."""
-
-    story_id: str
-    epic_id: str | UnsetType | None
-    """The story's epic."""
-    title: str | UnsetType
-    """The title."""
-    status: str | UnsetType
-    """``todo``, ``in_progress``, ``done`` or ``archived``."""
-    description: str | UnsetType
-    """The description."""
+    priority: str = ""
+    """``P0`` to ``P3``, of an epic."""
+    source: str = ""
+    """Where an epic comes from."""
 
 
 class TaskState(Detail, frozen=True, kw_only=True):
@@ -118,21 +107,9 @@ class TaskActivity(Detail, frozen=True, kw_only=True):
 
     task_id: str
     activity_type: str
-    """``note``, ``file_change``, ``decision``, ``progress`` or ``summary``."""
+    """``note``, ``file_change``, ``decision``, ``progress`` or ``summary``; ``failed``: a test or a review."""
     description: str
     """The text."""
-
-
-class TaskFailed(Detail, frozen=True, kw_only=True):
-    """A task failed a test or a review."""
-
-    task_id: str
-    failure_type: str
-    """``spec``, ``quality`` or ``implementation``."""
-    reason: str
-    """Why."""
-    attempt: int
-    """Which failure of its kind it is, from 1."""
 
 
 class TestResults(Part, frozen=True, kw_only=True):
