@@ -25,7 +25,6 @@ from cockpit.loop.tools.added_tools import AddedTools
 from cockpit.observe.freshness.kept_answers import KeptAnswers
 from cockpit.store.context import profiles
 from cockpit.store.context.profile_model import Profile
-from cockpit.store.context.text_cache import TextCache
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
@@ -54,8 +53,6 @@ class Engine(Struct, frozen=True):
     """The roles, once they were needed."""
     profiles: dict[tuple[str, int], Profile] = field(default_factory=dict)
     """The versions of profiles that were read; their content never changes."""
-    texts: TextCache = field(default_factory=TextCache)
-    """The texts of facts that were rendered."""
     answers: KeptAnswers = field(default_factory=KeptAnswers)
     """What was read, by scope item: served again while nothing has changed."""
     shelves: list[ProjectSkills] = field(default_factory=list)

@@ -137,7 +137,7 @@ def _read_denials(connection: sqlite3.Connection, session_id: str) -> list[_Even
     action = str(Action.ACTION_REFUSED)
     for row in journal.rows(connection, session_id=session_id, action=action):
         detail = row.detail
-        if isinstance(detail, ActionRefused) and detail.payload is not UNSET:
+        if isinstance(detail, ActionRefused):
             title = str(detail.payload.get("title", "")) or detail.message
             line = f"{detail.tool}: {title}"[:_MOST_TITLE]
             events.append((row.seq, ("denied", line), line, False, ""))

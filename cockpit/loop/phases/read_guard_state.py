@@ -108,12 +108,7 @@ def _list_packet_files(
     by_path: dict[str, list[PacketLines]] = defaultdict(list)
     in_force = packet.in_force().items()
     full = {fact_id: band for fact_id, (band, entry) in in_force if detail_of(entry) == 0}
-    texts = context.engine.texts.find(list(full))
-    if texts is None:
-        provenances = facts.load_provenances(connection, "file", list(full))
-    else:
-        files = (text for text in texts.values() if text.source_type == "file")
-        provenances = {text.fact_id: text.provenance for text in files}
+    provenances = facts.load_provenances(connection, "file", list(full))
     for fact_id, band in full.items():
         provenance = provenances.get(fact_id)
         if provenance is None:

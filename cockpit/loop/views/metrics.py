@@ -72,8 +72,8 @@ class _Packet(Part, frozen=True, kw_only=True):
 class _Jobs(Part, frozen=True, kw_only=True):
     sources: Mapping[str, Mapping[str, int]]
     refused: Mapping[str, int]
-    latency_buckets: Mapping[str, int] | UnsetType = UNSET
-    latency_sum_ms: int | UnsetType = UNSET
+    latency_buckets: Mapping[str, int]
+    latency_sum_ms: int
 
 
 class _Waves(Part, frozen=True, kw_only=True):
@@ -260,13 +260,9 @@ class Metrics:
                 _add(named, status if status in _JOB_STATUSES else OTHER, count)
         if dropped := jobs.refused.get(FACT_CAP, 0):
             _add(self.counts.drops, FACT_CAP, dropped)
-        # Rows of earlier versions of cockpit have percentiles only.
-        if isinstance(jobs.latency_buckets, Mapping):
-            for bound in _BOUNDS & jobs.latency_buckets.keys():
-                count = jobs.latency_buckets[bound]
-                _add(self.counts.latency_buckets, bound, count)
-        if isinstance(jobs.latency_sum_ms, int):
-            self.counts.latency_sum_ms += jobs.latency_sum_ms
+        for bound in _BOUNDS & jobs.latency_buckets.keys():
+            _add(self.counts.latency_buckets, bound, jobs.latency_buckets[bound])
+        self.counts.latency_sum_ms += jobs.latency_sum_ms
 
     def _judged(self, row: Counted | Row) -> None:
         if decode_detail(_Feedback, row.detail_json).regret:

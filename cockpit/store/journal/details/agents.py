@@ -20,7 +20,7 @@ class RunnerStarted(Detail, frozen=True, kw_only=True):
     """The backlog task; empty without one."""
     number: int
     """Which run of the session it is, from 1."""
-    sandbox: str | UnsetType = UNSET
+    sandbox: str
     """``bubblewrap``, or why the agent runs with all of the user's rights."""
 
 

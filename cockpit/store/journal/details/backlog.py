@@ -33,27 +33,27 @@ class TaskState(Detail, frozen=True, kw_only=True):
     """A task was created or changed: as it is from now on."""
 
     task_id: str
-    story_id: str | UnsetType | None
+    story_id: str | None
     """The task's story."""
-    epic_id: str | UnsetType | None
+    epic_id: str | None
     """The epic of the task's story."""
-    title: str | UnsetType
+    title: str
     """The title."""
-    status: str | UnsetType
+    status: str
     """``todo``, ``in_progress``, ``review``, ``blocked``, ``done`` or ``archived``."""
-    description: str | UnsetType
+    description: str
     """The description."""
-    acceptance_criteria: str | UnsetType
+    acceptance_criteria: str
     """When the task counts as done."""
-    type: str | UnsetType
+    type: str
     """The kind of task, for example ``implementation``."""
-    priority: str | UnsetType
+    priority: str
     """The priority of the task's epic."""
-    progress_percent: int | UnsetType
+    progress_percent: int
     """The progress, 0 to 100."""
-    needs_rework: bool | UnsetType
+    needs_rework: bool
     """Whether a review sent the task back."""
-    blocker: str | UnsetType
+    blocker: str
     """Why the task is blocked; empty for one that is not."""
 
 
@@ -107,7 +107,7 @@ class TaskActivity(Detail, frozen=True, kw_only=True):
 
     task_id: str
     activity_type: str
-    """``note``, ``file_change``, ``decision``, ``progress`` or ``summary``; ``failed``: a test or a review."""
+    """``note``, ``file_change``, ``decision``, ``progress``, ``summary``, or ``failed`` (a test)."""
     description: str
     """The text."""
 

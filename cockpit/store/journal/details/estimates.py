@@ -80,5 +80,5 @@ class EstimateLearned(OfEstimate, frozen=True, kw_only=True):
     """The first estimate; absent where the session became of another kind meanwhile."""
     again: bool | UnsetType = UNSET
     """True where it was learned before, because the session was resumed after its end."""
-    model: str | UnsetType = UNSET
+    model: str
     """The model's full name, ``runner:NAME`` for an external agent."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import UNSET, UnsetType
-
 from cockpit.store.journal.details.detail import Detail, Part, read_part
 from cockpit.store.journal.details.waves import ContextItem
 
@@ -91,8 +89,6 @@ class ShortCard(Part, frozen=True, kw_only=True):
     """The trust rule that says so."""
     until: str = ""
     """When that rule ends; empty: never."""
-    line: str = ""
-    """The first line of the text to post, in cards of older versions; no longer written."""
 
 
 class AskedQuestion(Part, frozen=True, kw_only=True):
@@ -268,8 +264,8 @@ class ActionQueued(OfAction, frozen=True, kw_only=True):
     """The proposal that was approved; empty for an action that needs none."""
     key: str
     """The action's idempotency key."""
-    payload_digest: str | UnsetType = UNSET
-    """The digest of the payload's canonical JSON; missing in older rows."""
+    payload_digest: str
+    """The digest of the payload's canonical JSON."""
 
 
 class ActionDispatched(OfAction, frozen=True, kw_only=True):
@@ -322,5 +318,5 @@ class ActionRefused(Detail, frozen=True, kw_only=True):
     """The guard that refused."""
     message: str
     """Why, as the model reads it."""
-    payload: Mapping[str, Any] | UnsetType = UNSET
-    """The refused call's arguments; missing in older rows."""
+    payload: Mapping[str, Any]
+    """The refused call's arguments."""

@@ -135,11 +135,10 @@ class ContextRefused(Detail, frozen=True, kw_only=True):
 
     message: str
     """The reason, as the model reads it."""
-    request: Mapping[str, Any] | UnsetType = UNSET
-    """The request as the model made it: ``purpose``, ``question``, ``scope``, ``escalation``; missing in
-    older rows."""
-    guard: str | UnsetType = UNSET
-    """The guard that refused; missing where a source did, and in older rows."""
+    request: Mapping[str, Any]
+    """The request as the model made it: ``purpose``, ``question``, ``scope``, ``escalation``."""
+    guard: str
+    """The guard that refused; empty where a source did."""
 
 
 class ObservationJobs(Detail, frozen=True, kw_only=True):
@@ -160,11 +159,10 @@ class ObservationJobs(Detail, frozen=True, kw_only=True):
     """How many jobs each source had, by status."""
     latency_ms: Mapping[str, int]
     """The latency of the jobs in milliseconds: ``p50``, ``p95`` and ``max``."""
-    latency_buckets: Mapping[str, int] | UnsetType = UNSET
-    """How many jobs took how long: by upper bound in milliseconds, ``+Inf`` for longer; missing in older
-    rows."""
-    latency_sum_ms: int | UnsetType = UNSET
-    """The latencies of all jobs together, in milliseconds; missing in older rows."""
+    latency_buckets: Mapping[str, int]
+    """How many jobs took how long: by upper bound in milliseconds, ``+Inf`` for longer."""
+    latency_sum_ms: int
+    """The latencies of all jobs together, in milliseconds."""
 
 
 class BandUse(Part, frozen=True, kw_only=True):
@@ -307,8 +305,8 @@ class ModelMalformedCall(Detail, frozen=True, kw_only=True):
     """The tool's name."""
     message: str
     """The error, as the model reads it."""
-    arguments: str | UnsetType = UNSET
-    """The call's arguments as the model wrote them, cut at 4,000 characters; missing in older rows."""
+    arguments: str
+    """The call's arguments as the model wrote them, cut at 4,000 characters."""
 
 
 class PlannedCall(Part, frozen=True, kw_only=True):
