@@ -353,7 +353,7 @@ async def _free_name(place: ProjectPaths, branch: str) -> str:
         if not await _is_branch(place, name):
             return name
     raise WorktreeError(
-        f"All names from {branch} on are taken; remove old ones: `cockpit worktrees clean`."
+        f"All names from {branch} on are taken; remove old ones: `cockpit chain worktrees --clean`."
     )
 
 

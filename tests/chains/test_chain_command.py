@@ -26,8 +26,8 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "4000"}
 
 def test_work_that_cannot_begin_is_refused(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
-    world.project.run("epics", "add", "Empty")
-    world.project.run("stories", "add", "Apart")
+    world.project.run("tasks", "add", "Empty", "--kind", "epic")
+    world.project.run("tasks", "add", "Apart", "--kind", "story")
     world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
     model = world.model(world.scenario(1))
     for words, said in (
@@ -117,7 +117,7 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     assert "of 4,000 tokens (" in page
     assert "ch-1" in world.project.run("chain", "watch").stdout
     assert "2/2" in world.project.run("chain").stdout
-    path = world.project.run("chain", "report", "--path").stdout.strip()
+    path = world.project.json("chain", "last", "--report", "--json")["path"]
     assert path.endswith(".cockpit/reports/chain-1-report.md")
 
 

@@ -170,7 +170,7 @@ def _blocked(task: TaskReport) -> str:
     if task.details:
         parts.append(_fenced(task.details))
         if len(task.details) > MAX_DETAILS:
-            parts.append(f"All details: `cockpit handoff {task.task_id} --details`")
+            parts.append(f"All details: `cockpit tasks handoff {task.task_id}`")
     if task.branch:
         path = f" in {_code(task.path)}" if task.path else ""
         parts.append(f"Its work is kept on {_code(task.branch)}{path}.")

@@ -61,12 +61,12 @@ def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) ->
     version = context.wave.profile_version
     if version is None:
         return profiles.load_current(connection, context.session.profile_id)
-    return context.engine.profile(connection, context.session.profile_id, version)
+    return profiles.load(connection, context.session.profile_id, version)
 
 
 def _compile(context: WaveContext) -> Packet:
-    def load_texts(ids: Sequence[str]) -> Mapping[str, FactText]:
-        return context.store.read_now(lambda connection: facts.load_texts(connection, ids))
+    def load_texts(identities: Sequence[str]) -> Mapping[str, FactText]:
+        return context.store.read_now(lambda c: facts.load_texts(c, identities))
 
     inputs = context.store.read_now(lambda c: _read_inputs(c, context, load_texts))
     return _compile_inputs(context, inputs, load_texts)

@@ -30,7 +30,7 @@ def read_guard_state(connection: sqlite3.Connection, context: WaveContext) -> Gu
     changes, failed_commands = _count_changes(connection, session_id, actions)
     packet = packets.load(connection, context.wave.wave_id).packet
     return GuardState(
-        packet_files=_list_packet_files(connection, context, packet, actions),
+        packet_files=_list_packet_files(connection, packet, actions),
         failed_commands=failed_commands,
         shown_failures=_list_shown_failures(connection, packet) if failed_commands else {},
         changes=changes,
@@ -100,7 +100,6 @@ def _list_shown_failures(connection: sqlite3.Connection, packet: Packet) -> dict
 
 def _list_packet_files(
     connection: sqlite3.Connection,
-    context: WaveContext,
     packet: Packet,
     actions: list[OutboxAction],
 ) -> dict[str, tuple[PacketLines, ...]]:

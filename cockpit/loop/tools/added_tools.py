@@ -67,8 +67,6 @@ class AddedTools(Struct):
     """The main checkout, which has the project's tools."""
     offered: dict[str, list[OfferedTools]] = field(default_factory=dict)
     """By session: the sets of tools that it was offered, oldest first."""
-    allowed: dict[tuple[str, str, str], OfferedTools] = field(default_factory=dict)
-    """Parts of such sets, for sessions that may not have all."""
 
     def adapters(self) -> Mapping[str, Adapter]:
         """Return the adapters of all actions."""

@@ -116,7 +116,7 @@ def load(connection: sqlite3.Connection, name: str) -> Worktree:
     """Read the worktree of that name. Raises :class:`NotFound`."""
     worktree = find(connection, name)
     if worktree is None:
-        raise NotFound(f"There is no worktree {name}; `cockpit worktrees` lists them.")
+        raise NotFound(f"There is no worktree {name}; `cockpit chain worktrees` lists them.")
     return worktree
 
 

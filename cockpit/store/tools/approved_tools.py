@@ -11,7 +11,6 @@ from msgspec import Struct
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tools import ApprovalChanged
-from cockpit.store.journal.event_types import Action
 
 _SELECT = (
     "SELECT tool_id, name, kind, place, digest, definition_json, approved_by, approved_at"
@@ -76,16 +75,6 @@ def find(connection: sqlite3.Connection, tool_id: str) -> ApprovedTool | None:
 def has_any(connection: sqlite3.Connection) -> bool:
     """Tell whether any tool is approved."""
     return connection.execute("SELECT 1 FROM approved_tools LIMIT 1").fetchone() is not None
-
-
-def find_version(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return what changes with every approval and withdrawal: the number of rows, and the last event."""
-    count, last = connection.execute(
-        "SELECT (SELECT count(*) FROM approved_tools),"
-        " (SELECT coalesce(max(seq), 0) FROM journal WHERE action=?)",
-        (str(Action.APPROVAL_CHANGED),),
-    ).fetchone()
-    return int(count), int(last)
 
 
 def _read(row: tuple[str, str, str, str, str, str, str, str]) -> ApprovedTool:
