@@ -133,6 +133,7 @@ def _setting_cells(key: Key) -> tuple[str, ...]:
     allowed = re.sub(
         r"^an? (?:whole )?(?:number|amount).* from (\d+) to (\d+)$", r"\1–\2", key.allowed
     )
+    allowed = allowed.removeprefix("one of ").replace("true or false", "true, false")
     name = f"`{key.full}`" + (f", `{key.env}`" if key.env else "")
     return name, default, allowed, project, key.purpose
 
@@ -176,22 +177,15 @@ def _taken(operation: Operation) -> Iterator[str]:
 def tools_page() -> str:
     """Return the tools of MCP by tier, each with its parameters; values are listed once."""
     listed: set[str] = set()
-    return "\n\n".join(
-        f"## Tier `{tier}`\n\n"
-        + markdown_table(
-            ("tool", "takes", "does"),
-            (
-                (
-                    f"`{tool.name}`",
-                    ", ".join(_members(record_schema(tool.parameters), listed)) or "–",
-                    tool.description,
-                )
-                for tool in TOOLS
-                if tool.tier == tier
-            ),
+    tables = []
+    for tier in TIERS:
+        rows = (
+            (f"`{tool.name}`", ", ".join(_members(record_schema(tool.parameters), listed)) or "–")
+            for tool in TOOLS
+            if tool.tier == tier
         )
-        for tier in TIERS
-    )
+        tables.append(f"## Tier `{tier}`\n\n{markdown_table(('tool', 'takes'), rows)}")
+    return "\n\n".join(tables)
 
 
 def _members(schema: Mapping[str, Any], listed: set[str]) -> Iterator[str]:
