@@ -24,7 +24,7 @@ from msgspec.structs import fields
 from cockpit.api.application import DOCUMENT, OPERATIONS
 from cockpit.api.operations import Operation
 from cockpit.api.problem_documents import STATUS_CODES
-from cockpit.app.actions.action import GROUPS, AnyAction
+from cockpit.app.actions.action import AnyAction
 from cockpit.app.actions.registry import ACTIONS
 from cockpit.cli import COMMANDS, root
 from cockpit.config.all_settings import KEYS, Key
@@ -71,20 +71,27 @@ def _command_table(commands: Mapping[str, click.Command | None]) -> str:
     return markdown_table(("for example", "does"), rows)
 
 
+PANES = {"": "Everywhere", "proposals": "Proposals", "conversation": "Conversation"}
+PANES |= {"work": "Chains & work", "tasks": "Tasks"}
+"""Titles of the tables of keys, by pane; the other panes are lists, which share one table."""
+
+
 def keys_page() -> str:
-    """Return a table for each group of actions: keys, name in ``[keys]``, purpose."""
-    tables = []
-    for group in GROUPS:
-        rows = (_key_cells(action) for action in ACTIONS if action.group == group)
-        tables.append(f"## {group}\n\n{markdown_table(('action', 'keys'), rows)}")
-    return "\n\n".join(tables)
+    """Return a table of actions for each pane: name in ``[keys]``, purpose, keys."""
+    tables = defaultdict(list)
+    for action in ACTIONS:
+        tables[PANES.get(action.pane, "Lists")].append(_key_cells(action))
+    return "\n\n".join(
+        f"## {title}\n\n{markdown_table(('action', 'keys'), tables[title])}"
+        for title in (*PANES.values(), "Lists")
+    )
 
 
 def _key_cells(action: AnyAction) -> tuple[str, str]:
-    pane = {"work": "Chains & work"}.get(action.pane, action.pane.replace("_", " "))
-    keys = [f"`{key}`" for key in action.keys] + [f"`{key}` in {pane}" for key in action.pane_keys]
+    where = "" if action.pane in PANES else f" in {action.pane.replace('_', ' ')}"
+    keys = [f"`{key}`{where}" for key in action.pane_keys]
     name = f"`{action.id}`: " if action.is_bound else ""
-    return name + action.title, ", ".join(keys)
+    return name + action.title, ", ".join([*(f"`{key}`" for key in action.keys), *keys])
 
 
 def events_page() -> str:
