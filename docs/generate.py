@@ -96,19 +96,31 @@ def _key_cells(action: AnyAction) -> tuple[str, str]:
 
 def events_page() -> str:
     """Return a table of the event types with the fields of their details; alike ones share a row."""
-    names = defaultdict(list)
+    alike = defaultdict(list)
     for action, kind in DETAILS.items():
-        names[", ".join(_fields(kind)) or "–"].append(f"`{action}`")
-    rows = ((", ".join(actions), detail) for detail, actions in names.items())
+        alike[tuple(_fields(kind, set()))].append(action)
+    listed: set[type[Part]] = set()
+    rows = (
+        (
+            ", ".join(f"`{action}`" for action in actions),
+            ", ".join(_fields(DETAILS[actions[0]], listed)) or "–",
+        )
+        for actions in alike.values()
+    )
     return markdown_table(("event", "fields of its detail"), rows)
 
 
-def _fields(kind: type[Part]) -> Iterator[str]:
-    """Yield the keys of a detail's JSON; those of an object in it stand in brackets behind its key."""
+def _fields(kind: type[Part], listed: set[type[Part]]) -> Iterator[str]:
+    """Yield the keys of a detail's JSON; those of an object in it follow its key in parentheses.
+
+    An object that is in ``listed`` has only its key; the others are added.
+    """
     hints = get_type_hints(kind)
     for field in fields(kind):
-        part = _part_in(hints[field.name])
-        inner = f" ({', '.join(_fields(part))})" if part is not None else ""
+        part, inner = _part_in(hints[field.name]), ""
+        if part is not None and part not in listed:
+            listed.add(part)
+            inner = f" ({', '.join(_fields(part, listed))})"
         yield f"`{field.encode_name}`{'?' if field.default is UNSET else ''}{inner}"
 
 
