@@ -1,6 +1,6 @@
 """Tables as resources: pages of their rows, newest first, and one row with its version.
 
-See ``docs/reference/http.md``, versions and pages.
+See ``docs/reference/http.md``, versions, pages and repeats.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ending what no process looks after any more: dead chains, and proposals past their deadline.
 
 Commands do it when they open the store, a screen or a server while it runs: it may be the only cockpit for
-days. See ``docs/reference/chains.md``, when a worker ends, and ``docs/reference/loop.md``, approvals.
+days. See ``docs/reference/chains.md``, when a worker ends, and ``docs/reference/loop.md``, decisions.
 """
 
 from __future__ import annotations

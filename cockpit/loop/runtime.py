@@ -2,7 +2,7 @@
 
 It starts and runs sessions, sends messages and decides proposals. Its callers have no logic of their own;
 they show what the journal says. What runs a session is loaded where one begins: the screen opens a runtime
-before it is drawn. See ``docs/reference/loop.md``, sessions.
+before it is drawn. See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A handshake: start an agent, exchange versions, and end it again.
 
-See ``docs/reference/agents.md``, agents.
+See ``docs/reference/agents.md``, registry.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The order of a plan of spec-kit: ``Phase 2: …`` begins when all of ``Phase 1: …`` is done.
 
 Its tasks have labels, ``T004 [P] [US1] Parse feeds``. Within a phase they follow each other; neighbours with
-``[P]`` go side by side, and so do phases of user stories. See ``docs/reference/plans.md``, spec-kit.
+``[P]`` go side by side, and so do phases of user stories. See ``docs/reference/plans.md``, syntax.
 """
 
 from __future__ import annotations
