@@ -11,8 +11,9 @@ from msgspec import Struct, field
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.sandbox.bubblewrap import Sandbox
-from cockpit.agents.acp_client.session_journal import SessionJournal
+from cockpit.agents.acp_client.session_updates import SessionUpdates
 from cockpit.agents.registry.known_agents import Agent
+from cockpit.agents.streams.agent_journal import AgentJournal
 from cockpit.core.secrets import mask
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.permissions.ask_context import (
@@ -45,7 +46,8 @@ class SessionContext(Struct):
     sandbox: Sandbox
     environment: Mapping[str, str]
     """The variables of commands in its terminals."""
-    journal: SessionJournal
+    journal: AgentJournal
+    updates: SessionUpdates
     deadline_s: float | None = None
     """Seconds that a permission waits for a decision; None: until there is one."""
     withdrawn: Withdrawal = field(default_factory=Withdrawal)

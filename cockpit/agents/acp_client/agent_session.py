@@ -36,10 +36,11 @@ from cockpit.agents.acp_client.serve_permissions import (
     answer_permission,
 )
 from cockpit.agents.acp_client.serve_terminals import AgentTerminals
-from cockpit.agents.acp_client.session_journal import SessionJournal
+from cockpit.agents.acp_client.session_updates import SessionUpdates
+from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.agents.streams.final_status import read_status
-from cockpit.agents.streams.journal_agent_stream import AgentRun
+from cockpit.agents.streams.stream_events import UnreadableLine
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.core.secrets import mask
@@ -178,14 +179,23 @@ class AgentSession:
         return self._connection is not None and not self._connection.gone.is_set()
 
     @property
-    def journal(self) -> SessionJournal:
-        """What the session journals, with its choices and commands."""
+    def journal(self) -> AgentJournal:
+        """The journal of the run."""
         return self.context.journal
+
+    @property
+    def updates(self) -> SessionUpdates:
+        """What the agent said so far: its calls, choices and commands."""
+        return self.context.updates
+
+    async def note_odd(self, message: str) -> None:
+        """Note that something was no message of the protocol; only the first few are journalled."""
+        await self.journal.record(UnreadableLine(message))
 
     async def serve(self, method: str, params: JsonObject) -> Mapping[str, Any]:
         """Answer a request of the agent; one for another of its sessions is refused and noted."""
         if other := self._find_other(params):
-            await self.journal.note_odd(f"a request for another session: {other!r}")
+            await self.note_odd(f"a request for another session: {other!r}")
             raise Refused(f"This connection serves one session only, not {other!r}.")
         match method:
             case "session/request_permission":
@@ -204,9 +214,9 @@ class AgentSession:
     async def update(self, params: JsonObject) -> None:
         """Journal one update of the agent; one for another of its sessions is refused and noted."""
         if other := self._find_other(params):
-            await self.journal.note_odd(f"an update for another session: {other!r}")
+            await self.note_odd(f"an update for another session: {other!r}")
             return
-        await self.journal.update(get_object(params, "update"))
+        await self.updates.update(get_object(params, "update"))
 
     def _find_other(self, params: JsonObject) -> str:
         """Return the session that a message is for, where it is not this one; else empty."""
@@ -235,14 +245,17 @@ class AgentSession:
             self._agent_session = get_text(state, "sessionId")[:200]
             if not self._agent_session:
                 raise AgentFailed(f"{connection.agent.title} opened a session without an id.")
-            await self.journal.record_agent_session(self._agent_session)
-        await self.journal.join(self._agent_session, state)
+            named = self._agent_session
+            await self._engine.store.write(
+                lambda tx: sessions.set_agent_process(tx, session.session_id, agent_session=named)
+            )
+        await self.updates.join(self._agent_session, state)
         mode = connection.agent.acp.mode
         if mode and any(
             choice.id == mode
             for kind in ("mode",)
-            if kind in self.journal.choices
-            for choice in self.journal.choices[kind].choices or ()
+            if kind in self.updates.choices
+            for choice in self.updates.choices[kind].choices or ()
         ):
             await self.choose("mode", mode)
 
@@ -255,7 +268,7 @@ class AgentSession:
         for method, can in ways:
             if not can:
                 continue
-            self.journal.ignores = True
+            self.updates.ignores = True
             try:
                 state = await connection.request(method, body, SESSION_S)
             except AgentGone:
@@ -266,7 +279,7 @@ class AgentSession:
                 self._agent_session = agent_session
                 return state
             finally:
-                self.journal.ignores = False
+                self.updates.ignores = False
         await self.journal.note(
             f"{connection.agent.title} no longer knows its earlier session, and starts a new one: {why}"
         )
@@ -359,7 +372,7 @@ class AgentSession:
         if refusals and turn.reason != "failed" and not self._cancelled:
             lines = "\n".join(f"- {title}: {words}" for title, words in refusals)
             self._own_words = f"The user did not allow this, and says:\n{lines}"
-        await self.journal.end_turn(turn.reason, usage, turn.message)
+        await self.updates.end_turn(turn.reason, usage, turn.message)
         return turn
 
     async def _cancel(self, asking: asyncio.Future[JsonObject], ending: Ending) -> None:
@@ -380,9 +393,9 @@ class AgentSession:
     async def choose(self, kind: str, value: str) -> None:
         """Choose a mode, a model or an option of the agent. Raises ``AgentFailed``, ``IllegalTransition``."""
         connection, _ = self._opened()
-        choice = self.journal.choices.get(kind)
+        choice = self.updates.choices.get(kind)
         if choice is None:
-            names = ", ".join(sorted(self.journal.choices)) or "nothing"
+            names = ", ".join(sorted(self.updates.choices)) or "nothing"
             raise IllegalTransition(
                 f"{connection.agent.title} has no {kind!r} to choose; it offers {names}."
             )
@@ -391,9 +404,9 @@ class AgentSession:
             raise IllegalTransition(f"There is no {kind} {value!r}; there are {', '.join(values)}.")
         session = {"sessionId": self._agent_session}
         match kind:
-            case "mode" if kind not in self.journal.options:
+            case "mode" if kind not in self.updates.options:
                 await connection.request("session/set_mode", {**session, "modeId": value})
-            case "model" if kind not in self.journal.options:
+            case "model" if kind not in self.updates.options:
                 await connection.request("session/set_model", {**session, "modelId": value})
             case _:
                 typed: Any = value == "true" if not values and value in ("true", "false") else value
@@ -401,7 +414,7 @@ class AgentSession:
                 if isinstance(typed, bool):
                     body["type"] = "boolean"
                 await connection.request("session/set_config_option", body)
-        await self.journal.choose(kind, value)
+        await self.updates.choose(kind, value)
 
     async def fork(self) -> str:
         """Fork the agent's session; returns the agent's id of the new one. Raises ``IllegalTransition``."""

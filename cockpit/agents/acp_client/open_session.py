@@ -26,7 +26,7 @@ from cockpit.agents.acp_client.agent_connection import (
 )
 from cockpit.agents.acp_client.agent_session import MOST_MESSAGE, AgentSession, fail_session
 from cockpit.agents.acp_client.agent_variables import agent_environment
-from cockpit.agents.acp_client.session_journal import SessionJournal
+from cockpit.agents.acp_client.session_updates import SessionUpdates
 from cockpit.agents.confine.agent_sandbox import (
     AgentLaunch,
     confine_agent,
@@ -44,7 +44,7 @@ from cockpit.agents.runs.run_folder import (
     remove_run_folder,
 )
 from cockpit.agents.runs.watch_checkouts import watch_checkouts
-from cockpit.agents.streams.journal_agent_stream import AgentRun
+from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
 from cockpit.agents.streams.stream_events import TokenUsage
 from cockpit.core.errors import Stale
 from cockpit.core.processes import process_name
@@ -168,6 +168,7 @@ def _prepare_session(
     store, settings, sandbox = engine.store, engine.settings, engine.ground.sandbox
     session_id = session.session_id
     run = AgentRun(session_id, session.task_id, agent.name, root, number, captures=False)
+    journal = AgentJournal(store, run, TokenUsage(cost_usd=session.cost_usd))
     context = SessionContext(
         store,
         settings,
@@ -178,7 +179,8 @@ def _prepare_session(
         Confined(root),
         sandbox,
         clean_environment(settings.environment, sandbox.choices.variables),
-        SessionJournal(store, run, TokenUsage(cost_usd=session.cost_usd)),
+        journal,
+        SessionUpdates(journal, str(root), number),
         None if interactive else settings.limits.deadline_s,
     )
     return AgentSession(engine, context, run)
@@ -210,7 +212,7 @@ async def _connect(
         environment=environment if launch is None else launch.environment,
         serve=opened.serve,
         on_update=opened.update,
-        on_odd=opened.journal.note_odd,
+        on_odd=opened.note_odd,
         on_start=on_start,
         files=() if launch is None else launch.files,
     )
@@ -305,7 +307,7 @@ async def _record_end(
             message=mask(turn.message if turn is not None else "")[:MOST_MESSAGE],
             exit_code=None,
             agent_session=session.agent_session,
-            odd_lines=0 if opened is None else opened.journal.odd,
+            odd_lines=0 if opened is None else opened.journal.unreadable,
             tools=UNSET if opened is None else opened.journal.tools_ended,
             refused=UNSET if opened is None else tuple(opened.context.refused) or UNSET,
         )

@@ -33,8 +33,8 @@ from cockpit.agents.runs.watch_checkouts import watch_checkouts
 from cockpit.agents.stdio.answer_schema import AnswerForm, schema_text
 from cockpit.agents.stdio.claude_dialogue import ClaudeDialogue
 from cockpit.agents.stdio.permissions import Ask, Permissions
+from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
 from cockpit.agents.streams.final_status import read_status
-from cockpit.agents.streams.journal_agent_stream import AgentRun, StreamJournal
 from cockpit.agents.streams.stream_events import Finish, UnreadableLine
 from cockpit.agents.streams.stream_formats import Stream, open_stream
 from cockpit.core.errors import Stale
@@ -173,7 +173,7 @@ def count_runs(connection: sqlite3.Connection, session_id: str) -> int:
 
 
 async def _journal_line(
-    journal: StreamJournal, stream: Stream, limit: SpendingLimit, line: str | None
+    journal: AgentJournal, stream: Stream, limit: SpendingLimit, line: str | None
 ) -> None:
     """Journal the events of a line of the agent's output; None is a line that was too long."""
     if line is None:
@@ -241,7 +241,7 @@ class _Run:
             number,
             captures=self._works and "hooks" not in placeholders,
         )
-        journal = StreamJournal(self._store, run)
+        journal = AgentJournal(self._store, run)
         dialogue = permissions = None
         if runner.protocol:
             permissions = Permissions(ask, works=self._works)
@@ -289,7 +289,7 @@ class _Run:
                 await asyncio.shield(permissions.close(ending))
             for note in notes:
                 await asyncio.shield(self._note(note))
-            await asyncio.shield(journal.close(finish, limit.estimate))
+            await asyncio.shield(journal.end_stream(finish, limit.estimate))
         if lost.is_set():
             raise Stale(f"Another process took session {self._session_id} over.")
         if permissions is not None and permissions.failure is not None:
@@ -326,7 +326,7 @@ class _Run:
         self,
         process: AgentProcess,
         finish: Finish | None,
-        journal: StreamJournal,
+        journal: AgentJournal,
         limit: SpendingLimit,
         unanswered: str,
     ) -> RunnerOutcome:
@@ -400,7 +400,7 @@ class _Run:
         self,
         tx: Tx,
         outcome: RunnerOutcome,
-        journal: StreamJournal,
+        journal: AgentJournal,
         tools: int | None,
         refused: tuple[str, ...],
     ) -> None:

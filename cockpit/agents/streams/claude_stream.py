@@ -23,7 +23,6 @@ from cockpit.agents.streams.stream_events import (
     ToolStarted,
     UnreadableLine,
     UsageUpdate,
-    call_title,
 )
 from cockpit.core.json_fields import (
     JsonObject,
@@ -127,7 +126,7 @@ def _refused(body: JsonObject) -> tuple[str, ...]:
         ToolStarted("", get_text(denial, "tool_name"), get_object(denial, "tool_input"))
         for denial in denials
     )
-    return tuple(mask(call_title(call)) for call in calls)
+    return tuple(mask(call.title) for call in calls)
 
 
 def _tool_result(block: JsonObject) -> ToolEnded:
