@@ -13,7 +13,8 @@ from cockpit.access.token_scopes import AGENT_SCOPES, READ, WORK_READ
 from cockpit.agents.registry.known_agents import load_agents
 from cockpit.agents.runs.agent_command_line import RunnerMissing, placeholders_in
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events
-from cockpit.agents.runs.run_agent import count_runs, run_agent
+from cockpit.agents.runs.run_agent import run_agent
+from cockpit.agents.runs.run_rows import count_runs
 from cockpit.agents.stdio.driven_runners import ACP_PREFIX
 from cockpit.agents.stdio.permissions import ask_in_queue
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
@@ -109,7 +110,6 @@ async def run_role_with_agent(
                 session_id=session_id,
                 prompt=prompt,
                 worktree=root,
-                task_id=assignment.task.task_id,
                 environment=context.settings.environment,
                 policy=context.approve,
                 scopes=scopes,

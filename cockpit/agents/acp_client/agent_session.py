@@ -37,15 +37,14 @@ from cockpit.agents.acp_client.serve_permissions import (
 )
 from cockpit.agents.acp_client.serve_terminals import AgentTerminals
 from cockpit.agents.acp_client.session_updates import SessionUpdates
+from cockpit.agents.runs.run_rows import complete_session, fail_session, stop_session
 from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
 from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.stream_events import UnreadableLine
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
-from cockpit.core.secrets import mask
-from cockpit.core.text import end_sentence, keep_ends
-from cockpit.learn.notes.reflect import reflect
+from cockpit.core.text import end_sentence
 from cockpit.loop.permissions.withdrawal import (
     AGENT_ENDED,
     STOPPED,
@@ -54,17 +53,11 @@ from cockpit.loop.permissions.withdrawal import (
     Withdrawal,
     ending_of,
 )
-from cockpit.loop.planner.follow_session import learn_session
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.skills.agent_skills import give_skills
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.sessions import (
-    SessionCompleted,
-    SessionFailed,
-    SessionStopped,
-    SessionWaiting,
-)
+from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session
 
@@ -137,7 +130,6 @@ def find_reached_limit(session: Session, limits: Limits, title: str, *, after_tu
 
 CANCEL_S = 10.0
 """Seconds that an agent has to end its turn after it was cancelled; then its process is ended."""
-MOST_MESSAGE = 2_000
 _MOST_PROMPT = 1_000_000
 
 
@@ -442,13 +434,13 @@ class AgentSession:
             if turn.reason == "failed":
                 fail_session(tx, session_id, "agent_failed", turn.message)
             elif turn.reason == "cancelled":
-                self._stop(tx)
+                stop_session(tx, session_id)
             elif turn.reason == LIMIT:
-                _complete(tx, session_id, "limit", turn.message)
+                complete_session(tx, session_id, "limit", turn.message)
             elif turn.reason == "refusal":
                 fail_session(tx, session_id, "refusal", "The model refused to answer.")
             elif turn.reason in ("max_tokens", "max_turn_requests"):
-                _complete(
+                complete_session(
                     tx, session_id, "limit", f"The agent stopped: {end_sentence(turn.reason)}"
                 )
             elif not text.strip() and not self.journal.tools_ended:
@@ -456,7 +448,7 @@ class AgentSession:
                     tx, session_id, "agent_failed", "The agent ended its turn without a word."
                 )
             else:
-                _complete(tx, session_id, status, summary)
+                complete_session(tx, session_id, status, summary)
 
         await store.write(write)
 
@@ -473,7 +465,7 @@ class AgentSession:
                 fail_session(tx, session_id, "agent_failed", turn.message)
                 return
             if turn is not None and turn.reason == LIMIT:
-                _complete(tx, session_id, "limit", turn.message)
+                complete_session(tx, session_id, "limit", turn.message)
                 return
             detail = SessionWaiting(for_="person", why="the agent ended its turn")
             sessions.set_status(tx, session_id, "waiting", detail=detail)
@@ -482,11 +474,7 @@ class AgentSession:
 
     async def stop(self) -> None:
         """Mark the session as stopped; it can be resumed."""
-        await self._engine.store.write(self._stop)
-
-    def _stop(self, tx: Tx) -> None:
-        detail = SessionStopped(reason="interrupted")
-        sessions.set_status(tx, self.context.session_id, "stopped", actor="person", detail=detail)
+        await self._engine.store.write(lambda tx: stop_session(tx, self.context.session_id))
 
     async def close(self) -> None:
         """Withdraw what waits and end the agent with all of its commands."""
@@ -505,26 +493,6 @@ class AgentSession:
         return await self._engine.store.read(
             lambda connection: sessions.load(connection, self.context.session_id)
         )
-
-
-def _complete(tx: Tx, session_id: str, status: str, summary: str) -> None:
-    detail = SessionCompleted(status=status, summary=keep_ends(mask(summary), MOST_MESSAGE))
-    result = {"status": status, "summary": keep_ends(summary, MOST_MESSAGE)}
-    learn_session(tx, sessions.load(tx.connection, session_id), status)
-    reflect(tx, sessions.set_status(tx, session_id, "completed", detail=detail, result=result))
-
-
-def fail_session(tx: Tx, session_id: str, code: str, message: str) -> None:
-    """End the session as failed."""
-    words = keep_ends(mask(message), MOST_MESSAGE)
-    sessions.set_status(
-        tx,
-        session_id,
-        "failed",
-        error_code=code,
-        detail=SessionFailed(message=words),
-        result={"status": "failed", "summary": words},
-    )
 
 
 def select_unsent(

@@ -13,11 +13,10 @@ from msgspec import Struct
 from cockpit.agents.acp_client.agent_session import AgentSession, Turn
 from cockpit.agents.acp_client.open_session import open_agent_session
 from cockpit.agents.registry.known_agents import Agent
+from cockpit.agents.runs.run_rows import complete_session
 from cockpit.core.errors import CockpitError
 from cockpit.loop.permissions.withdrawal import STOP
 from cockpit.loop.wave_context import Engine
-from cockpit.store.journal.details.sessions import SessionCompleted
-from cockpit.store.sessions import sessions
 
 
 class AgentTooSlow(CockpitError):
@@ -68,12 +67,7 @@ async def run_acp_prompt(
             await opened.finish()
             return PromptEnd(end.reason == "failed", end.message)
     words = f"It asked for {late!r}, and the deadline passed without a decision. It did not happen."
-    result = {"status": "blocked", "summary": words}
-    await engine.store.write(
-        lambda tx: sessions.set_status(
-            tx, session_id, "completed", detail=SessionCompleted(**result), result=result
-        )
-    )
+    await engine.store.write(lambda tx: complete_session(tx, session_id, "blocked", words))
     return PromptEnd(False, words)
 
 

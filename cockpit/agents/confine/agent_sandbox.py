@@ -37,6 +37,7 @@ from cockpit.agents.registry.known_agents import KnownAgent, recognise_agent
 from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.agents.runs.run_folder import SERVER
 from cockpit.core.project.own_programs import find_program
+from cockpit.core.text import end_sentence
 from cockpit.loop.runtime_settings import RunnerSettings
 
 INSIDE = Path("/run/cockpit")
@@ -58,16 +59,27 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class AgentLaunch(Struct):
-    """A confined agent that is ready to start."""
+    """An agent that is ready to start."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     files: tuple[int, ...]
-    watched: Watch
+    watched: Watch | None = None
+    """Ends what passes the sandbox's limits; None outside of it."""
     notes: list[str] = field(default_factory=list)
     """What the user should know of the run; complete when the context has ended."""
     copy_sessions: Callable[[Path], None] = lambda place: None
     """Copies the agent's own sessions, as they are now, into the folder that another run gets as ``kept``."""
+
+    def begin(self, pid: int) -> None:
+        """Watch the process that was started."""
+        if self.watched is not None:
+            self.watched.begin(pid)
+
+    def note_end(self) -> None:
+        """Note that it was ended for passing a limit."""
+        if self.watched is not None and self.watched.reason:
+            self.notes.append(f"It was ended: {end_sentence(self.watched.reason)}")
 
 
 def why_unconfined(
@@ -90,23 +102,28 @@ def why_unconfined(
 
 
 @asynccontextmanager
-async def confine_agent(
+async def launch_agent(
     sandbox: Sandbox,
     runner: RunnerSettings,
     build_argv: Callable[[Mapping[str, str]], Sequence[str]],
     values: Mapping[str, str],
     environment: Mapping[str, str],
     worktree: Path,
+    *,
+    unconfined: str,
     needs: KnownAgent | None = None,
     kept: Path | None = None,
 ) -> AsyncIterator[AgentLaunch]:
     """Yield the agent's launch; when the context ends, its commits and its login are brought back.
 
-    ``build_argv`` gives its command for ``values`` of placeholders; ``environment`` is what it would get
-    outside. ``needs`` is what the registry says of it. Its own sessions are kept in the folder ``kept``, so
-    that it can load them in a later run. Raises ``ViewRefused``, also in the end, when its commits cannot be
-    taken over.
+    ``build_argv`` gives its command for ``values`` of placeholders; ``environment`` is what it gets outside.
+    There it runs where ``unconfined`` says why. ``needs`` is what the registry says of it. Its own sessions
+    are kept in the folder ``kept``, so that it can load them in a later run. Raises ``ViewRefused``, also in
+    the end, when its commits cannot be taken over.
     """
+    if unconfined:
+        yield AgentLaunch(tuple(build_argv(values)), environment, ())
+        return
     agent = needs or recognise_agent(runner.command)
     base = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cockpit-agent-"))
     places, ports = _places(runner, agent, environment)
