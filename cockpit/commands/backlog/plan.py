@@ -203,14 +203,14 @@ def _propose(
 
 def _check(text: str, as_json: bool) -> None:
     from cockpit.backlog.planning.parse_plan import read_plan
-    from cockpit.backlog.planning.propose_plan import plan_markdown
+    from cockpit.backlog.planning.plan_source import plan_source
     from cockpit.backlog.task_type_names import read_names
 
     parsed = read_plan(text, read_names(find_project().home))
     if as_json:
         show_json({**parsed.body(), "notes": list(parsed.notes)})
         return
-    show(f"{parsed.counted()}\n\n{plan_markdown(parsed).rstrip()}")
+    show(f"{parsed.counted()}\n\n{plan_source(parsed).rstrip()}")
     for note in parsed.notes:
         show(f"! {note}")
 
