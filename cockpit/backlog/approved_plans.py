@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cockpit.backlog.planning.plan_action import PLAN_ACTION
+from cockpit.backlog.planning.plan import PLAN_ACTION
 
 if TYPE_CHECKING:
     import sqlite3

@@ -42,7 +42,7 @@ class BacklogPlanTarget:
         usd_a_token: float | None,
     ) -> Proposal:
         """Propose the plan; an earlier plan of the session that waits is replaced by it."""
-        from cockpit.backlog.planning.plan_action import PLAN_ACTION
+        from cockpit.backlog.planning.plan import PLAN_ACTION
         from cockpit.backlog.planning.propose_plan import proposal_body
         from cockpit.loop.decisions.await_decision import find_discussed_predecessor
         from cockpit.loop.decisions.revision_changes import list_changes

@@ -19,8 +19,7 @@ from cockpit.access.token_scopes import WORK_WRITE
 from cockpit.backlog import service, validation
 from cockpit.backlog.planning.model_plan import refuse_doubles
 from cockpit.backlog.planning.parse_plan import read_plan
-from cockpit.backlog.planning.plan import Plan, PlanInvalid, PlannedTask, read_body
-from cockpit.backlog.planning.plan_action import PLAN_ACTION
+from cockpit.backlog.planning.plan import PLAN_ACTION, Plan, PlanInvalid, PlannedTask, read_body
 from cockpit.backlog.planning.plan_source import plan_source
 from cockpit.backlog.task_type_names import read_names_of_store
 from cockpit.core.canonical_json import digest

@@ -178,7 +178,7 @@ def _propose(
 
     def step(tx: Tx) -> tuple[Proposal, PlanResult | None]:
         from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-        from cockpit.backlog.planning.plan_action import PLAN_ACTION
+        from cockpit.backlog.planning.plan import PLAN_ACTION
         from cockpit.backlog.planning.propose_plan import plan_result, propose
         from cockpit.loop.decisions.edit_action import revise_proposal
 
@@ -244,7 +244,7 @@ def _record(proposal: Proposal, result: PlanResult | None) -> dict[str, Any]:
 
 def _find_pending(source: str) -> Proposal | None:
     """Return the pending plan with this id; None where ``source`` is not an id."""
-    from cockpit.backlog.planning.plan_action import PLAN_ACTION
+    from cockpit.backlog.planning.plan import PLAN_ACTION
     from cockpit.core.errors import AlreadyDecided
     from cockpit.store.sessions import proposals
 
