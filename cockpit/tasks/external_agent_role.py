@@ -14,10 +14,9 @@ from cockpit.agents.registry.known_agents import load_agents
 from cockpit.agents.runs.agent_command_line import RunnerMissing, placeholders_in
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events
 from cockpit.agents.runs.run_agent import run_agent
-from cockpit.agents.runs.run_rows import count_runs
+from cockpit.agents.runs.run_rows import count_runs, describe_cut_off_calls
 from cockpit.agents.stdio.driven_runners import ACP_PREFIX
 from cockpit.agents.stdio.permissions import ask_in_queue
-from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.agents.streams.provider_limit import ProviderLimited, read_limit
 from cockpit.core.errors import CockpitError, MachineFault, Stale, find_full_disk
 from cockpit.decide.choose_model import OFFLINE
@@ -160,7 +159,7 @@ async def _run_acp_agent(
 ) -> str:
     """Run the role with an ACP agent of the registry; return why it crashed, empty if it did not."""
     # Its library takes most of a second to import: only where such an agent runs.
-    from cockpit.agents.acp_client.run_acp_prompt import run_acp_prompt
+    from cockpit.agents.acp_client.open_session import run_acp_prompt
 
     name = runner.name.removeprefix(ACP_PREFIX)
     agent = load_agents(engine.settings.user_dir).find(name)

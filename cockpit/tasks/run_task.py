@@ -57,7 +57,7 @@ from cockpit.tasks.git import (
     discard_changes,
     uncommitted_files,
 )
-from cockpit.tasks.merging import MergeResult, merge_task
+from cockpit.tasks.merging import MergeResult, merge_task, prepare_worktree
 from cockpit.tasks.outage import describe_outage, outage_reason
 from cockpit.tasks.preparation.base_tests import excuse_red_tests, test_base
 from cockpit.tasks.preparation.set_up_worktree import (
@@ -66,14 +66,12 @@ from cockpit.tasks.preparation.set_up_worktree import (
     set_up_worktree,
     worktree_settings,
 )
-from cockpit.tasks.prepare_worktree import prepare_worktree
-from cockpit.tasks.role_result import RoleResult
+from cockpit.tasks.role_result import RoleResult, parse_verdict
 from cockpit.tasks.role_session import TaskRuntime, run_role
 from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import NextStep, next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
-from cockpit.tasks.verdict import parse_verdict
 from cockpit.tasks.work_done import judge_work, name_unheld
 from cockpit.tasks.worktree import ensure_chain_worktree
 

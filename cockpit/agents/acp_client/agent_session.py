@@ -37,9 +37,13 @@ from cockpit.agents.acp_client.serve_permissions import (
 )
 from cockpit.agents.acp_client.serve_terminals import AgentTerminals
 from cockpit.agents.acp_client.session_updates import SessionUpdates
-from cockpit.agents.runs.run_rows import complete_session, fail_session, stop_session
+from cockpit.agents.runs.run_rows import (
+    complete_session,
+    describe_cut_off_calls,
+    fail_session,
+    stop_session,
+)
 from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
-from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.stream_events import UnreadableLine
 from cockpit.core.errors import IllegalTransition

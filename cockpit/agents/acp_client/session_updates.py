@@ -127,10 +127,10 @@ class SessionUpdates:
         await self._journal.end_turn(reason, self._total, message)
 
     def _choose(self, kind: str, current: str) -> Iterator[StreamEvent]:
-        known = self.choices.get(kind)
-        known = known or RunnerChoices(kind=kind, name=kind.capitalize(), current="")
-        if kind not in self.choices or known.current != current:
-            self.choices[kind] = replace(known, current=current[:200])
+        choice = self.choices.get(kind)
+        choice = choice or RunnerChoices(kind=kind, name=kind.capitalize(), current="")
+        if kind not in self.choices or choice.current != current:
+            self.choices[kind] = replace(choice, current=current[:200])
             # The values are in an earlier row.
             yield Latest(f"choice {kind}", replace(self.choices[kind], choices=UNSET))
 
@@ -167,8 +167,8 @@ class SessionUpdates:
             flat = [inner for each in values for inner in (get_objects(each, "options") or [each])]
             kind = get_text(option, "id")[:100]
             self.options.add(kind)
-            known = self.choices.get(kind)
-            if kind and (known is None or known.current != current):
+            choice = self.choices.get(kind)
+            if kind and (choice is None or choice.current != current):
                 name = get_text(option, "name")[:100] or kind
                 yield from self._keep(kind, name, current, _choices(flat, "value"))
 

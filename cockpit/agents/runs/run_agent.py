@@ -31,8 +31,7 @@ from cockpit.agents.runs.run_rows import (
 )
 from cockpit.agents.runs.spending_limit import SpendingLimit
 from cockpit.agents.runs.watch_checkouts import watch_checkouts
-from cockpit.agents.stdio.answer_schema import AnswerForm, schema_text
-from cockpit.agents.stdio.claude_dialogue import ClaudeDialogue
+from cockpit.agents.stdio.claude_dialogue import AnswerForm, ClaudeDialogue, schema_text
 from cockpit.agents.stdio.permissions import Ask, Permissions
 from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
 from cockpit.agents.streams.final_status import read_status

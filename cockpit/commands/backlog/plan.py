@@ -177,7 +177,7 @@ def _propose(
     ensure_root_token(place)
 
     def step(tx: Tx) -> tuple[Proposal, PlanResult | None]:
-        from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
+        from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS
         from cockpit.backlog.planning.plan import PLAN_ACTION
         from cockpit.backlog.planning.propose_plan import plan_result, propose
         from cockpit.loop.decisions.edit_action import revise_proposal

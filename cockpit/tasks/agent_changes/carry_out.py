@@ -17,9 +17,10 @@ from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import messages, outbox, proposals, sessions
 from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.tasks.agent_changes.change_payload import TAKE, TYPES
 from cockpit.tasks.agent_changes.merge_or_drop import change_adapters
 from cockpit.tasks.agent_changes.propose_change import (
+    TAKE,
+    TYPES,
     WORKTREE,
     create_proposal,
     describe_drop,

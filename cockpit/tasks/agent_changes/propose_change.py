@@ -23,7 +23,6 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
-from cockpit.tasks.agent_changes.change_payload import DROP, TAKE, TYPES, ChangePayload
 from cockpit.tasks.agent_changes.read_change import WorktreeChange, read_change, read_merged
 from cockpit.tasks.git import WorktreeError
 
@@ -296,3 +295,31 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
             f"{into} moved from {str(before.get('base'))[:10]} to {str(after['base'])[:10]}"
         )
     return changes
+
+
+TAKE = "take_worktree"
+"""The type of the action that merges a worktree's change."""
+DROP = "drop_worktree"
+"""The type of the action that removes a worktree and its branch."""
+TYPES = (TAKE, DROP)
+DROPPED = "refs/cockpit/dropped/"
+"""Where the work of a dropped worktree is kept, under its session's id."""
+
+
+class ChangePayload(msgspec.Struct, frozen=True):
+    """One worktree's change as it was shown; the adapters get exactly this."""
+
+    session: str
+    worktree: str
+    """Its name in the store."""
+    agent: str
+    """The agent's title, as the author of what it left uncommitted."""
+    branch: str
+    into: str
+    """The branch that it is merged into, as a full reference."""
+    base: str
+    """The commit of ``into`` when it was shown."""
+    tip: str
+    """The commit of the worktree's branch when it was shown."""
+    tree: str
+    """The tree of the worktree with what is not committed, when it was shown."""

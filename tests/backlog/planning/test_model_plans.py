@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from plan_world import Project
 
-from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
+from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS, BacklogPlanTarget
 from cockpit.backlog.planning.model_plan import MOST_TASKS, read_model_plan
 from cockpit.backlog.planning.parse_plan import read_plan
 from cockpit.backlog.planning.plan import PlanInvalid
