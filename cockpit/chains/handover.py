@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from itertools import islice
 from typing import Final
 
 import msgspec
@@ -23,9 +22,6 @@ from cockpit.tasks import role_usage
 
 MAX_DROPPED_SHARE: Final = 0.5
 """A packet that leaves out more than this share of utility shows a role too little to decide well."""
-
-MOST_READ: Final = 32
-"""Tasks whose usage one beat of the worker reads again; besides, each is read before its own steps."""
 
 TOKENS, DROPPED = "tokens", "dropped"
 """The two measures behind the reason :data:`TOKEN_LIMIT`."""
@@ -116,7 +112,7 @@ class _TaskUsage(Struct):
 class UsageMeter:
     """Measures one worker from the sessions of its roles while they run.
 
-    It keeps the sums and what of them is a running task's: no look takes longer with more tasks.
+    It keeps the sums, and what of them is a running task's.
     """
 
     def __init__(self, store: Store, limits: WorkerLimits, chain_id: str, ordinal: int) -> None:
@@ -146,10 +142,9 @@ class UsageMeter:
         return self.usage()
 
     def measure(self) -> WorkerUsage:
-        """Read the usage of :data:`MOST_READ` running tasks again, in turn, and return the worker's."""
-        for task_id in tuple(islice(self._running, MOST_READ)):
+        """Read the usage of the running tasks again, and return the worker's."""
+        for task_id in self._running:
             self._measure(task_id)
-            self._running[task_id] = self._running.pop(task_id)
         return self.usage()
 
     def _measure(self, task_id: str) -> None:
@@ -184,7 +179,7 @@ class UsageMeter:
             return 0.0
         # A session that has ended keeps its last packet: read it once.
         usage.measured_session = ended_sessions[-1]
-        return role_usage.dropped_share(connection, ended_sessions[-1:])
+        return role_usage.dropped_share(connection, ended_sessions[-1])
 
     def end_task(self, task_id: str) -> tuple[int, int]:
         """Stop counting the task.

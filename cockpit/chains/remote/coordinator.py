@@ -308,7 +308,7 @@ class Coordinator:
         paused = status == "interrupted" and (is_outage(reason) or reason in _PAUSED)
         ended = "interrupted" if paused else "failed"
         return TaskOutcome(
-            task_id, ended, words, remote.tokens, 0.0, remote.cost_usd or 0.0, reason=reason or ended
+            task_id, ended, words, remote.tokens, remote.cost_usd or 0.0, reason=reason or ended
         )  # fmt: skip
 
     def _load(self, remote: RemoteRun) -> RemoteRun:

@@ -83,7 +83,7 @@ async def _merge(context: TaskContext, remote: RemoteRun) -> TaskOutcome:
         outcome = await run_task(context, task_id)
     except SetAside as error:
         outcome = TaskOutcome(
-            task_id, "interrupted", str(error), remote.tokens, 0.0, remote.cost_usd or 0.0,
+            task_id, "interrupted", str(error), remote.tokens, remote.cost_usd or 0.0,
             reason=error.code,
         )  # fmt: skip
     if outcome.status != "done":
