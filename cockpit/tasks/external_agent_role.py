@@ -100,7 +100,13 @@ async def run_role_with_agent(
     scopes = AGENT_SCOPES if writes else frozenset({READ, WORK_READ})
     try:
         if runner.protocol == "acp":
-            crash = await _run_acp_agent(engine, runner, session_id, prompt, scopes)
+            # Its library takes most of a second to import: only where such an agent runs.
+            from cockpit.agents.acp_client.open_session import run_acp_prompt
+
+            agent = load_agents(engine.settings.user_dir).find(runner.name.removeprefix(ACP_PREFIX))
+            crash = await run_acp_prompt(
+                engine, agent, session_id, prompt, scopes=scopes, timeout_s=runner.timeout_s
+            )
         else:
             outcome = await run_agent(
                 context.store,
@@ -148,25 +154,6 @@ async def _give_skills(engine: Engine, assignment: Assignment, session_id: str) 
 
     words = join_task_words(assignment.task, assignment.role.name)
     return await give_skills(engine, session_id, words, open_wave, is_new_agent=True)
-
-
-async def _run_acp_agent(
-    engine: Engine,
-    runner: RunnerSettings,
-    session_id: str,
-    prompt: str,
-    scopes: frozenset[str],
-) -> str:
-    """Run the role with an ACP agent of the registry; return why it crashed, empty if it did not."""
-    # Its library takes most of a second to import: only where such an agent runs.
-    from cockpit.agents.acp_client.open_session import run_acp_prompt
-
-    name = runner.name.removeprefix(ACP_PREFIX)
-    agent = load_agents(engine.settings.user_dir).find(name)
-    end = await run_acp_prompt(
-        engine, agent, session_id, prompt, scopes=scopes, timeout_s=runner.timeout_s
-    )
-    return (end.message or f"{agent.title} failed.") if end.failed else ""
 
 
 def role_prompt(assignment: Assignment, worktree: Worktree, *, writes: bool, again: bool) -> str:

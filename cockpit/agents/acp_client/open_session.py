@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from cockpit.access.confined_paths import Confined
 from cockpit.access.token_scopes import AGENT_SCOPES
@@ -278,14 +278,6 @@ class AgentTooSlow(CockpitError):
     code = "runner_crashed"
 
 
-class PromptEnd(Struct, frozen=True):
-    """How the prompt ended; the session says the rest."""
-
-    failed: bool
-    message: str
-    """What went wrong, or what was asked for in vain; empty for nothing."""
-
-
 async def run_acp_prompt(
     engine: Engine,
     agent: Agent,
@@ -294,8 +286,8 @@ async def run_acp_prompt(
     *,
     scopes: frozenset[str],
     timeout_s: float,
-) -> PromptEnd:
-    """Start the agent, give it ``prompt``, and end the session as its turn ended.
+) -> str:
+    """Start the agent, give it ``prompt``, and end the session as its turn ended; returns why it failed.
 
     A permission that nobody decided in time ends the session as blocked, with what was asked. ``timeout_s``
     is the agent's own time, without that of waiting for the user. Cancelled, it cancels the turn and leaves
@@ -318,10 +310,11 @@ async def run_acp_prompt(
         late = opened.context.unanswered
         if not late:
             await opened.finish()
-            return PromptEnd(end.reason == "failed", end.message)
+            failed = end.reason == "failed"
+            return (end.message or f"{agent.title} failed.") if failed else ""
     words = f"It asked for {late!r}, and the deadline passed without a decision. It did not happen."
     await engine.store.write(lambda tx: complete_session(tx, session_id, "blocked", words))
-    return PromptEnd(False, words)
+    return ""
 
 
 async def _wait(turn: asyncio.Future[Turn], opened: AgentSession, timeout_s: float) -> bool:

@@ -195,7 +195,7 @@ async def _take_commits(
 
 def relay_server() -> dict[str, Any]:
     """Return how a confined agent starts our MCP server: through the gate, without a token of its own."""
-    relay = (*_python(), str(_RELAY), "call")
+    relay = _relay_command()
     return {"type": "stdio", "command": relay[0], "args": [*relay[1:], "mcp"], "env": {}}
 
 

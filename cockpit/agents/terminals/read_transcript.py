@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from cockpit.agents.streams.claude_stream import message_usage, sum_usage
 from cockpit.agents.streams.stream_events import TokenUsage
 from cockpit.core.json_fields import get_count, get_object, get_text, parse_object
 from cockpit.store.db.transaction import Tx
@@ -81,18 +82,15 @@ def account_transcript(tx: Tx, session: Session) -> None:
 
 def read_claude_lines(lines: Iterable[str], seen: str = "") -> NewUsage:
     """Count the usage in lines of a Claude Code transcript. Several lines of one message count once."""
-    fresh = cached = output = 0
-    model = ""
+    used, model = list[TokenUsage](), ""
     for line in lines:
         message = get_object(parse_object(line) or {}, "message")
         usage, identity = get_object(message, "usage"), get_text(message, "id")
         if not usage or not identity or identity == seen:
             continue
         seen, model = identity, get_text(message, "model") or model
-        fresh += get_count(usage, "input_tokens") + get_count(usage, "cache_creation_input_tokens")
-        cached += get_count(usage, "cache_read_input_tokens")
-        output += get_count(usage, "output_tokens")
-    return NewUsage(TokenUsage(fresh + cached, output, cached), model, seen)
+        used.append(message_usage(usage))
+    return NewUsage(sum_usage(used), model, seen)
 
 
 def read_codex_lines(lines: Iterable[str], seen: str = "") -> NewUsage:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -47,12 +48,8 @@ class PlanResult(Struct, frozen=True):
     dependencies: int
 
     def body(self) -> dict[str, Any]:
-        return {
-            "epics": list(self.epics),
-            "stories": list(self.stories),
-            "tasks": list(self.tasks),
-            "dependencies": self.dependencies,
-        }
+        body: dict[str, Any] = msgspec.to_builtins(self)
+        return body
 
 
 def propose(

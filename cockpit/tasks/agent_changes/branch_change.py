@@ -27,7 +27,6 @@ from cockpit.tasks.agent_changes.read_change import (
     WorktreeChange,
     compare_trees,
     read_change,
-    read_commits,
     require_on_branch,
     snapshot_tree,
     tree_of,
@@ -145,14 +144,13 @@ async def read_branch(store: Store, place: ProjectPaths, name: str) -> BranchCha
     tree = branch.tree
     if tree is None:
         return await _read_checkout(place, branch)
-    root = Path(tree.path)
     if tree.status in ("merged", "removed") and tree.merged_commit and tree.task_id:
         return await _read_merged(place, branch, tree.merged_commit)
-    if (root / ".git").exists():
-        change = await read_change(root, tree.branch, branch.into, branch.began)
-    else:
-        root = place.home
-        change = await read_commits(root, tree.branch, branch.into, branch.began)
+    is_checked_out = (Path(tree.path) / ".git").exists()
+    root = Path(tree.path) if is_checked_out else place.home
+    change = await read_change(
+        root, tree.branch, branch.into, branch.began, is_checked_out=is_checked_out
+    )
     if change is None:
         return BranchChange(branch, None, (), ())
     if tree.task_id is None and name.startswith("ch-"):
@@ -162,7 +160,7 @@ async def read_branch(store: Store, place: ProjectPaths, name: str) -> BranchCha
         change = replace(change, notes=notes)
     commits = await _list_commits(root, change.fork, change.tip)
     sides = await _read_sides(root, change) if change.conflicts else ()
-    solving = root != place.home and await is_solving(root)
+    solving = is_checked_out and await is_solving(root)
     return BranchChange(branch, change, commits, sides, solving)
 
 
