@@ -26,7 +26,7 @@ from cockpit.chains.claim_batch import (
     seconds_until_retry,
 )
 from cockpit.chains.dispatcher import Dispatcher, LocalDispatcher
-from cockpit.chains.handover import HandoverCheck, UsageMeter, WorkerLimits
+from cockpit.chains.handover import UsageMeter, WorkerLimits
 from cockpit.chains.heartbeat import POLL_S, Heartbeat
 from cockpit.core.clock import clock_time, format_time
 from cockpit.learn.resume_line import one_line
@@ -97,8 +97,7 @@ class _BatchLoop:
         self._size = read_batch_size(chain.batch)
         if dispatcher.at_once is not None and self._size.adaptive:
             self._size = BatchSize(dispatcher.at_once, adaptive=False)
-        self._meter = UsageMeter(context.store, limits, chain.chain_id, ordinal)
-        self._handover = HandoverCheck(self._meter, limits, say)
+        self._meter = UsageMeter(context.store, limits, chain.chain_id, ordinal, say)
         self.heartbeat = Heartbeat(context.store, chain, ordinal, self._meter, say)
         self._failures: Counter[str] = Counter()
         self._outages: Counter[str] = Counter()
@@ -221,7 +220,7 @@ class _BatchLoop:
         until = self._chain.resume_until
         if until and format_time(self._store.clock.now()) > until:
             return CHAIN_LIMIT
-        return self._handover.before_batch(self.heartbeat.batches)
+        return self._meter.before_batch(self.heartbeat.batches)
 
     async def _run_batch(self, batch: Sequence[ClaimedTask]) -> list[TaskOutcome]:
         """Run the tasks of a batch at the same time, and record the batch."""
@@ -300,9 +299,7 @@ class _BatchLoop:
 
     async def _run_task(self, task_id: str, outcomes: list[TaskOutcome]) -> TaskOutcome:
         """Run one task. An error ends this task only, not the other tasks of the batch."""
-        context = replace(
-            self._context, must_hand_over=partial(self._handover.before_step, task_id)
-        )
+        context = replace(self._context, must_hand_over=partial(self._meter.before_step, task_id))
         try:
             outcome = await self._dispatcher.run(context, task_id)
         except asyncio.CancelledError:

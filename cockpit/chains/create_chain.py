@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cockpit.access.git_folders import locate_git_folders
 from cockpit.chains.claim_batch import has_work
@@ -81,23 +81,13 @@ async def create_chain(
     taken = frozenset(branches.splitlines())
 
     def insert(tx: Tx) -> Chain:
+        asked = {
+            **structs.asdict(options),
+            "scope_id": _scope_id(tx.connection, options),
+            "model": _absolute_model(options.model),
+        }
         chain = chains.create(
-            tx,
-            scope_kind=options.scope_kind,
-            scope_id=_scope_id(tx.connection, options),
-            headless=options.headless,
-            batch=options.batch,
-            approve=options.approve,
-            model=_absolute_model(options.model),
-            runner=options.runner,
-            max_chains=options.max_chains,
-            max_cost=options.max_cost,
-            max_wall_s=options.max_wall_s,
-            resume_until=options.resume_until,
-            base_branch=branch,
-            base_commit=base_commit,
-            prefix=prefix,
-            taken=taken,
+            tx, **asked, base_branch=branch, base_commit=base_commit, prefix=prefix, taken=taken
         )
         if within is not None:
             within(tx, chain)

@@ -110,12 +110,22 @@ class _TaskUsage(Struct):
 
 
 class UsageMeter:
-    """Measures one worker from the sessions of its roles while they run.
+    """Measures one worker from the sessions of its roles while they run, and decides when it ends.
 
     It keeps the sums, and what of them is a running task's.
     """
 
-    def __init__(self, store: Store, limits: WorkerLimits, chain_id: str, ordinal: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        limits: WorkerLimits,
+        chain_id: str,
+        ordinal: int,
+        say: Callable[[str], None],
+    ) -> None:
+        """``say`` prints a line for the user, once."""
+        self._say = say
+        self._announced = False
         self._store = store
         self._limits = limits
         self._worker = (chain_id, ordinal)
@@ -202,27 +212,14 @@ class UsageMeter:
             wall_s=self._store.clock.monotonic() - self._started,
         )
 
-
-class HandoverCheck:
-    """Decides when a worker ends because of its limits, and says so once.
-
-    ``say`` prints a line for the user.
-    """
-
-    def __init__(self, meter: UsageMeter, limits: WorkerLimits, say: Callable[[str], None]) -> None:
-        self._meter = meter
-        self._limits = limits
-        self._say = say
-        self._announced = False
-
     def before_step(self, task_id: str) -> bool:
         """Whether the worker has to end before the next step of a running task."""
-        usage = self._meter.measure_task(task_id)
+        usage = self.measure_task(task_id)
         return bool(self._announce(usage, usage.end_reason_before_step))
 
     def before_batch(self, batches: int) -> str:
         """Why no batch may start after ``batches`` of them; empty while one may."""
-        usage = self._meter.usage()
+        usage = self.usage()
         if reason := self._announce(usage, usage.end_reason):
             return reason
         limit = self._limits.batches

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -74,7 +75,11 @@ async def supervise(supervision: Supervision, chain_id: str) -> Chain:
         running = await store.write(lambda tx: _running_worker(tx, chain_id))
         if running is not None:
             await _await_worker(
-                supervision, chain_id, running.ordinal, running.pid, _process_ended(running.process)
+                supervision,
+                chain_id,
+                running.ordinal,
+                running.pid,
+                partial(_has_ended, running.process),
             )
             continue
         ordinal = _next_ordinal(store, chain_id)
@@ -92,7 +97,7 @@ async def supervise(supervision: Supervision, chain_id: str) -> Chain:
             why = f"{NO_ROOM}: {fault}" if fault else str(error)
             failed_starts += 1
             continue
-        await _await_worker(supervision, chain_id, ordinal, child.pid, _child_ended(child))
+        await _await_worker(supervision, chain_id, ordinal, child.pid, partial(_has_exited, child))
         failed_starts = failed_starts + 1 if _next_ordinal(store, chain_id) == ordinal else 0
         why = _log_tail(log_path(supervision.place, chain_id, ordinal)) if failed_starts else ""
 
@@ -220,13 +225,12 @@ async def _wait_before_retry(
         await store.clock.sleep(min(POLL_S, left))
 
 
-def _process_ended(process: str) -> Callable[[], bool]:
-    """Return a check whether a process that another supervisor started has ended."""
-    return lambda: not is_process_alive(process)
+def _has_ended(process: str) -> bool:
+    return not is_process_alive(process)
 
 
-def _child_ended(child: subprocess.Popen[bytes]) -> Callable[[], bool]:
-    return lambda: child.poll() is not None
+def _has_exited(child: subprocess.Popen[bytes]) -> bool:
+    return child.poll() is not None
 
 
 async def _await_worker(

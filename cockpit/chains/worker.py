@@ -52,7 +52,19 @@ async def run_worker(
     await store.write(
         lambda tx: workers.start(tx, chain, ordinal, token_limit=work.session_token_limit)
     )
-    context = _task_context(store, place, settings, work, chain, ordinal)
+    context = TaskContext(
+        store=store,
+        place=place,
+        settings=settings,
+        chain_id=chain_id,
+        ordinal=ordinal,
+        chain_branch=chain.branch,
+        approve=chain.approve,
+        model=chain.model or settings.model.model,
+        runner=chain.runner,
+        work=work,
+        before_decay=collect_before_decay(chain_id),
+    )
     used = store.read_now(lambda connection: chain_usage(connection, chain))
     limits = worker_limits(chain, used, tokens=work.session_token_limit)
 
@@ -84,29 +96,6 @@ def _record_end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) ->
         decision = decide_chain(tx.connection, chain_now, tx.now())
         chains.end(tx, chain.chain_id, decision.status, decision.reason)
     return worker
-
-
-def _task_context(
-    store: Store,
-    place: ProjectPaths,
-    settings: RuntimeSettings,
-    work: WorkSettings,
-    chain: Chain,
-    ordinal: int,
-) -> TaskContext:
-    return TaskContext(
-        store=store,
-        place=place,
-        settings=settings,
-        chain_id=chain.chain_id,
-        ordinal=ordinal,
-        chain_branch=chain.branch,
-        approve=chain.approve,
-        model=chain.model or settings.model.model,
-        runner=chain.runner,
-        work=work,
-        before_decay=collect_before_decay(chain.chain_id),
-    )
 
 
 async def _watch_for_stop(

@@ -26,7 +26,6 @@ from cockpit.loop.wave_context import Engine
 from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
-from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions
 from cockpit.tasks.git import (
     WorktreeError,
@@ -228,15 +227,9 @@ async def clean_worktrees(
             await remove_tree(place, Path(worktree.path))
             if await _merged_somewhere(place, worktree):
                 await try_git(place.home, "branch", "--quiet", "-D", worktree.branch)
-            await store.write(
-                partial(_mark_removed, name=worktree.name),
-            )
+            await store.write(partial(worktrees.set_status, name=worktree.name, status="removed"))
             removed.append(worktree.name)
     return CleanupResult(tuple(removed), tuple(kept_names))
-
-
-def _mark_removed(tx: Tx, name: str) -> None:
-    worktrees.set_status(tx, name, "removed")
 
 
 def _runs(tree: Worktree, connection: sqlite3.Connection) -> bool:

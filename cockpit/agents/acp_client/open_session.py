@@ -78,7 +78,9 @@ async def open_agent_session(
     store, settings = engine.store, engine.settings
     session = await store.read(lambda connection: sessions.load(connection, session_id))
     root = await asyncio.to_thread(Path(session.cwd or session.root).resolve)
-    runner = RunnerSettings(agent.name, agent.acp.command, env=_granted(agent))
+    # Variables that the agent gets although they look like secrets.
+    granted = (*agent.login.variables, *agent.acp.environment)
+    runner = RunnerSettings(agent.name, agent.acp.command, env=granted)
     unconfined = _why_unconfined(engine, agent, runner)
     opened: AgentSession | None = None
     crashed = False
@@ -231,11 +233,6 @@ def _why_unconfined(engine: Engine, agent: Agent, runner: RunnerSettings) -> str
     if not why and agent.sandbox is None:
         return f"cockpit does not know what {agent.title} needs in the sandbox"
     return why
-
-
-def _granted(agent: Agent) -> tuple[str, ...]:
-    """List the variables that the agent gets although they look like secrets."""
-    return (*agent.login.variables, *agent.acp.environment)
 
 
 def _acp_server(server: Mapping[str, Any]) -> dict[str, Any]:

@@ -127,12 +127,13 @@ async def launch_agent(
     agent = needs or recognise_agent(runner.command)
     base = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cockpit-agent-"))
     places, ports = _places(runner, agent, environment)
+    ours = {name: value for name, value in environment.items() if name.startswith("COCKPIT_")}
     listed = GateList(
         places,
         _calls(environment.get("COCKPIT_APPROVE", "ask")),
         worktree,
         # Programs of ours, outside: they find the project's store by this process's own variables.
-        {**os.environ, **_ours(environment), "CLAUDE_PROJECT_DIR": str(worktree)},
+        {**os.environ, **ours, "CLAUDE_PROJECT_DIR": str(worktree)},
         environment.get("HTTPS_PROXY") or environment.get("https_proxy", ""),
     )
     notes: list[str] = []
@@ -206,10 +207,6 @@ def _copy_sessions(agent: KnownAgent, source: Path, target: Path) -> None:
 
 def _python() -> tuple[str, ...]:
     return (os.path.realpath(sys.executable), "-I", "-S")
-
-
-def _ours(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith("COCKPIT_")}
 
 
 def _calls(policy: str) -> dict[str, tuple[str, ...]]:

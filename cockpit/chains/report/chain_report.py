@@ -69,13 +69,9 @@ async def describe_commit_checks(
     signs = own[-1:] == ["true"]
     if not (hooks or signs):
         return ()
-    failed = await store.read(lambda connection: _read_failed(connection, chain))
+    # The last refusal of a commit, by task.
+    failed = await store.read(lambda c: dict(c.execute(_FAILED, (chain.chain_id,)).fetchall()))
     return tuple(_describe(hooks, signs, failed))
-
-
-def _read_failed(connection: sqlite3.Connection, chain: Chain) -> dict[str, str]:
-    """Return the last refusal of a commit, by task."""
-    return dict(connection.execute(_FAILED, (chain.chain_id,)).fetchall())
 
 
 def _describe(hooks: tuple[str, ...], signs: bool, failed: dict[str, str]) -> Iterator[str]:

@@ -78,11 +78,9 @@ def render_report(report: ChainReport) -> str:
     """Return the report as Markdown."""
     parts = [
         _head(report),
-        _section("Tasks completed", [_completed(task) for task in report.with_status(DONE)]),
+        _section("Tasks completed", [_line(task) for task in report.with_status(DONE)]),
         _section("Tasks blocked", [_blocked(task) for task in report.with_status(BLOCKED)], "\n\n"),
-        _section(
-            "Tasks in progress", [_in_progress(task) for task in report.with_status(IN_PROGRESS)]
-        ),
+        _section("Tasks in progress", [_line(task) for task in report.with_status(IN_PROGRESS)]),
         _section(
             "No longer on the branch", [f"- {plain_code(e.describe())}." for e in report.lost]
         ),
@@ -113,6 +111,8 @@ def plain_code(text: str) -> str:
 
 def _head(report: ChainReport) -> str:
     chain, progress, usage = report.chain, report.progress, report.usage
+    detailed = sum(bool(task.details) for task in report.tasks)
+    details = f" ({detailed} with details, which are kept)" if detailed else ""
     decisions = sum(len(task.decisions) for task in report.tasks)
     batches = sum(entry.worker.batches for entry in report.workers)
     ended = f"{chain.status}: {plain(chain.reason)}" if chain.reason else chain.status
@@ -127,7 +127,7 @@ def _head(report: ChainReport) -> str:
         f"Chain {chain.chain_id}, {chain.scope}, started from {start}: {ended}.",
         "",
         f"- Tasks completed: {len(report.with_status(DONE))}",
-        f"- Tasks blocked: {len(report.with_status(BLOCKED))}{_details_note(report)}",
+        f"- Tasks blocked: {len(report.with_status(BLOCKED))}{details}",
         f"- Tasks in progress: {len(report.with_status(IN_PROGRESS))}",
         f"- Tasks left: {progress.ready} ready, {waiting} waiting for other tasks",
         f"- Decisions made: {decisions}",
@@ -139,18 +139,9 @@ def _head(report: ChainReport) -> str:
     return "\n".join(lines)
 
 
-def _details_note(report: ChainReport) -> str:
-    detailed = sum(bool(task.details) for task in report.tasks)
-    return f" ({detailed} with details, which are kept)" if detailed else ""
-
-
-def _completed(task: TaskReport) -> str:
+def _line(task: TaskReport) -> str:
     commit = f" ({_code(task.commit[:10])})" if task.commit else ""
     return f"- **{task.task_id}** {plain(task.title)}{commit}: {plain(task.summary)}"
-
-
-def _in_progress(task: TaskReport) -> str:
-    return f"- **{task.task_id}** {plain(task.title)}: {plain(task.summary)}"
 
 
 def _blocked(task: TaskReport) -> str:
