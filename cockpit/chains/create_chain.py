@@ -81,13 +81,13 @@ async def create_chain(
     taken = frozenset(branches.splitlines())
 
     def insert(tx: Tx) -> Chain:
-        asked = {
+        fields = {
             **structs.asdict(options),
             "scope_id": _scope_id(tx.connection, options),
             "model": _absolute_model(options.model),
         }
         chain = chains.create(
-            tx, **asked, base_branch=branch, base_commit=base_commit, prefix=prefix, taken=taken
+            tx, **fields, base_branch=branch, base_commit=base_commit, prefix=prefix, taken=taken
         )
         if within is not None:
             within(tx, chain)

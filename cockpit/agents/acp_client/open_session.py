@@ -99,6 +99,7 @@ async def open_agent_session(
                 lambda tx: record_start(tx, session, runner, "acp", unconfined)
             )
             opened = _prepare_session(engine, agent, session, root, number, interactive)
+            opened.context.is_confined = not unconfined
             if unconfined:
                 note = opened.journal.note
                 opened.watch_checkouts = partial(
@@ -156,7 +157,7 @@ def _prepare_session(
         clean_environment(settings.environment, sandbox.choices.variables),
         journal,
         SessionUpdates(journal, str(root), number),
-        None if interactive else settings.limits.deadline_s,
+        deadline_s=None if interactive else settings.limits.deadline_s,
     )
     return AgentSession(engine, context, run)
 

@@ -185,7 +185,7 @@ class _Run(Struct):
         )
         dialogue = permissions = None
         if runner.protocol:
-            permissions = Permissions(ask, works=self.works)
+            permissions = Permissions(ask, works=self.works, confined=not unconfined)
             dialogue = ClaudeDialogue(prompt, permissions, cwd=str(self.worktree))
         stream: Stream = dialogue or open_stream(runner.format, runner.command)
         must_end = None if permissions is None else permissions.must_end

@@ -48,7 +48,6 @@ from cockpit.store.journal.details.agent_turns import (
     RunnerTurnStarted,
 )
 from cockpit.store.journal.details.agents import (
-    RunnerJoined,
     RunnerNoted,
     RunnerToolEnded,
     RunnerToolStarted,
@@ -131,8 +130,6 @@ class AgentJournal:
         match event:
             case AgentStarted():
                 self.agent_session = event.agent_session[:200]
-                joined = RunnerJoined(agent_session=self.agent_session, model=event.model[:200])
-                await self.write(joined)
             case TextPiece(text):
                 await self._feed(text)
             case Thought(text):

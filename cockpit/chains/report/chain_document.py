@@ -8,7 +8,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from cockpit.chains.decide_next_worker import chain_usage
 from cockpit.store.chains import chains, worker_metrics, workers
@@ -39,17 +40,32 @@ def read_workers(connection: sqlite3.Connection, chain: Chain) -> tuple[WorkerRe
     )
 
 
+_SHOWN = (
+    *("chain_id", "status", "reason", "headless", "batch", "approve", "model", "runner"),
+    *("max_chains", "max_cost", "max_wall_s", "base_branch", "base_commit", "branch"),
+    *("report_path", "created_at", "ended_at"),
+)
+"""The columns of a chain that are shown as they are."""
+
+
+def chain_body(chain: Chain) -> dict[str, Any]:
+    """Return the chain's own columns."""
+    scope = {"kind": chain.scope_kind, "id": chain.scope_id}
+    return {**{name: getattr(chain, name) for name in _SHOWN}, "scope": scope}
+
+
 def chain_document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
     """Return the chain with its progress, its cost and its workers (``sessions``) with their measures."""
     usage = chain_usage(connection, chain)
     sessions = []
     for each in read_workers(connection, chain):
-        measured = structs.asdict(each)
-        sessions.append({**measured.pop("worker").body(), **measured})
+        measured = {**asdict(each), **asdict(each.worker), "pid": each.worker.pid}
+        del measured["worker"]
+        sessions.append(measured)
     return {
-        **chain.body(),
+        **chain_body(chain),
         "watched": chains.is_watched(chain),
-        "progress": chains.count_progress(connection, chain).body(),
+        "progress": asdict(chains.count_progress(connection, chain)),
         "tokens": usage.tokens,
         "cost_usd": usage.cost_usd,
         "wall_s": round(usage.wall_s, 3),

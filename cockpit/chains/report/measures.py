@@ -16,14 +16,7 @@ from msgspec import Struct, field
 from cockpit.chains.report.measure import Measure, format_measure
 from cockpit.core.clock import milliseconds_between
 from cockpit.core.text import pluralize
-from cockpit.store.journal.details.chains import (
-    BatchCompleted,
-    ChainCreated,
-    ChainResumed,
-    WorkerCrashed,
-    WorkerEnded,
-    WorkerStarted,
-)
+from cockpit.store.journal.details.chains import BatchCompleted, ChainChanged, WorkerChanged
 from cockpit.store.journal.details.detail import Detail, decode_detail
 from cockpit.store.journal.details.estimates import EstimateLearned, Expected, Range
 from cockpit.store.journal.details.table import detail_type
@@ -34,11 +27,8 @@ OPEN = "9999"
 """As ``before``: no end."""
 
 _ACTIONS = (
-    Action.CHAIN_CREATED,
-    Action.CHAIN_RESUMED,
-    Action.CHAIN_SESSION_STARTED,
-    Action.CHAIN_SESSION_ENDED,
-    Action.CHAIN_SESSION_CRASHED,
+    Action.CHAIN_CHANGED,
+    Action.CHAIN_SESSION_CHANGED,
     Action.BATCH_COMPLETED,
     Action.TASK_RUN_STEP,
     Action.ESTIMATE_LEARNED,
@@ -121,12 +111,12 @@ class _Fold(Struct):
 
     def take(self, at: str, event: Detail, *, inside: bool) -> None:
         match event:
-            case ChainCreated():
+            case ChainChanged(what="created"):
                 self.lengths[event.chain_id] = 0
                 self.started |= {event.chain_id} if inside else set()
-            case ChainResumed():
+            case ChainChanged(what="resumed"):
                 self.restarts += inside
-            case WorkerStarted():
+            case WorkerChanged(status="running"):
                 self.lengths[event.chain_id] = self.lengths.get(event.chain_id, 0) + 1
                 self._worker(event.chain_id, event.ordinal).started_at = at
             case EstimateLearned() if inside:
@@ -135,7 +125,7 @@ class _Fold(Struct):
                 self.days.setdefault(at[:10], []).append(int(event.outcome != "PASS"))
             case BatchCompleted():
                 self._batch(self._worker(event.chain_id, event.ordinal), event, inside)
-            case WorkerEnded() | WorkerCrashed():
+            case WorkerChanged():
                 self._end(self._worker(event.chain_id, event.ordinal), at, event, inside)
 
     def _worker(self, chain_id: str, ordinal: int) -> _Worker:
@@ -151,10 +141,8 @@ class _Fold(Struct):
             self.done += len(batch.done)
             self.blocked += len(batch.blocked)
 
-    def _end(
-        self, worker: _Worker, at: str, event: WorkerEnded | WorkerCrashed, inside: bool
-    ) -> None:
-        crashed = isinstance(event, WorkerCrashed)
+    def _end(self, worker: _Worker, at: str, event: WorkerChanged, inside: bool) -> None:
+        crashed = event.status == "crashed"
         if worker.started_at:
             worker.seconds = (milliseconds_between(worker.started_at, at) or 0) / 1000
         worker.cost_usd = event.cost_usd

@@ -18,8 +18,9 @@ from cockpit.chains.report.chain_document import WorkerReport
 from cockpit.chains.report.measure import format_measure
 from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
-from cockpit.store.chains.chains import Chain, Progress
+from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import END_REASONS
+from cockpit.store.journal.details.chains import Progress
 from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 MAX_DETAILS = 8_000
@@ -149,7 +150,7 @@ def _blocked(task: TaskReport) -> str:
     if task.details:
         parts.append(_fenced(task.details))
         if len(task.details) > MAX_DETAILS:
-            parts.append(f"All details: `cockpit handoff {task.task_id} --details`")
+            parts.append(f"All details: `cockpit tasks handoff {task.task_id}`")
     if task.branch:
         path = f" in {_code(task.path)}" if task.path else ""
         parts.append(f"Its work is kept on {_code(task.branch)}{path}.")
