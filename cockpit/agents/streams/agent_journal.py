@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from cockpit.agents.streams.account_usage import record_usage
 from cockpit.agents.streams.seen_reads import SeenReads
 from cockpit.agents.streams.stream_events import (
     AgentMessage,
@@ -53,8 +54,8 @@ from cockpit.store.journal.details.agents import (
     RunnerToolStarted,
 )
 from cockpit.store.journal.details.detail import Detail
-from cockpit.store.journal.details.waves import ModelCompleted
-from cockpit.store.sessions import messages, sessions
+from cockpit.store.sessions import messages
+from cockpit.store.sessions.sessions import RUNNER_PREFIX
 
 MOST_ROWS = 5_000
 """Rows of one turn, beside its messages."""
@@ -360,22 +361,21 @@ class AgentJournal:
         self._accounted_at = self._store.clock.monotonic()
         price = reported.cost_usd
         cost = None if price is None else max(0.0, price - (accounted.cost_usd or 0.0))
-        added: dict[str, Any] = {
-            "input_tokens": max(0, reported.input_tokens - accounted.input_tokens),
-            "output_tokens": max(0, reported.output_tokens - accounted.output_tokens),
-            "cached_tokens": max(0, reported.cached_tokens - accounted.cached_tokens),
-            "cost_usd": cost,
-        }
-        if not any(added.values()):
+        added = TokenUsage(
+            max(0, reported.input_tokens - accounted.input_tokens),
+            max(0, reported.output_tokens - accounted.output_tokens),
+            max(0, reported.cached_tokens - accounted.cached_tokens),
+            cost,
+        )
+        if not (added.tokens or added.cached_tokens or cost):
             return
         self.usage = reported
-
-        def update(tx: Tx) -> None:
-            sessions.add_usage(tx, self._run.session_id, **added)
-            model = f"{sessions.RUNNER_PREFIX}{self._run.runner}"
-            self._journal(tx, ModelCompleted(model=model, stop=stop, **added), "ok")
-
-        await self._store.write(update)
+        run, model = self._run, f"{RUNNER_PREFIX}{self._run.runner}"
+        await self._store.write(
+            lambda tx: record_usage(
+                tx, run.session_id, added, model=model, stop=stop, actor="agent"
+            )
+        )
 
     async def _write_some(self, detail: Detail, *, key: str = "", result: str = "ok") -> None:
         """Journal a row unless one of the same ``key`` was just written; the newest waits then."""

@@ -313,8 +313,8 @@ class _Reading(Struct):
         detail = read_detail(lines, below, self.task_types)
         for kind, whom in (*marks.waits, *detail.waits):
             self.dependencies.append(DependencyRequest(place, kind, whom, line))
-        if priority := marks.priority or detail.priority:
-            self._no_priority(line, priority)
+        if marks.priority:
+            self._no_priority(line, marks.priority)
         about = [self.group, about_title, detail.description]
         of_story = self.stories[self.story].task_type if self.story is not None else ""
         self.tasks.append(

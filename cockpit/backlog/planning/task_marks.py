@@ -154,7 +154,6 @@ _KEYS = {
     "packages": "packages",
     "type": "type",
     "estimate": "hours",
-    "priority": "priority",
     **dict.fromkeys(WAITS, "waits"),
 }
 _KEY = re.compile(
@@ -175,7 +174,6 @@ class Detail(Struct):
     acceptance: str = ""
     task_type: str = ""
     hours: float | None = None
-    priority: str = ""
     files: list[str] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
     waits: list[tuple[str, str]] = field(default_factory=list)
@@ -234,7 +232,6 @@ def _take(
         "packages": lambda: detail.packages.extend(_names(every)),
         "type": lambda: _type(detail, value, at, types),
         "hours": lambda: _hours(detail, value, at),
-        "priority": lambda: _priority(detail, value, at),
         "waits": lambda: detail.waits.extend((WAITS[name], names) for names in every),
     }
     takes[_KEYS[name]]()
@@ -270,9 +267,3 @@ def _hours(detail: Detail, value: str, at: int) -> None:
     if read is None:
         raise PlanInvalid(f"Line {at}: the estimate {value!r} is not a time such as 3h or 2d.")
     detail.hours = read
-
-
-def _priority(detail: Detail, value: str, at: int) -> None:
-    if value.upper() not in ("P0", "P1", "P2", "P3"):
-        raise PlanInvalid(f"Line {at}: the priority {value!r} is none of P0, P1, P2, P3.")
-    detail.priority = value.upper()
