@@ -1,7 +1,7 @@
 """Closing chains whose processes have all died: whatever command runs next ends them.
 
 A chain's supervisor and workers can be killed together, with the machine or a terminal. Its tasks' leases
-are freed then, and ``cockpit chain resume`` resumes it. Specified in ``docs/reference/chains.md``.
+are freed then, and ``cockpit work --continue`` resumes it. Specified in ``docs/reference/chains.md``.
 """
 
 from __future__ import annotations

@@ -125,13 +125,13 @@ def open_store(
 
 
 def _finish_restore(place: ProjectPaths, say: Callable[[str], object]) -> None:
-    """Finish or undo a `cockpit restore` that was killed."""
+    """Finish or undo a `cockpit backup --restore` that was killed."""
     if not os.path.isdir(place.state / "restore"):  # noqa: PTH112 - most projects have none
         return
     from cockpit.store.backup.restore_state import finish_restore
 
     if finish_restore(place):
-        say("An interrupted `cockpit restore` was finished.")
+        say("An interrupted `cockpit backup --restore` was finished.")
 
 
 def _end_unattended(store: Store, say: Callable[[str], object]) -> None:
@@ -140,7 +140,7 @@ def _end_unattended(store: Store, say: Callable[[str], object]) -> None:
 
     context = click.get_current_context(silent=True)
     words = [] if context is None else context.command_path.split()[1:]
-    if words[:1] == ["work"] or words[:2] in (["chain", "resume"], ["chain", "stop"]):
+    if words[:1] == ["work"] or words[:2] == ["chain", "stop"]:
         return
     from cockpit.chains.watch_unattended import describe_end, end_unattended
 

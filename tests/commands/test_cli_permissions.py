@@ -114,7 +114,7 @@ def test_a_command_is_changed_before_it_is_approved(agent: Agent) -> None:
     agent.run("proposals", "approve", revision["proposal_id"])
     answer = asking.result(PATIENCE_S)
     assert answer.input == {"command": "make test", "description": "why it runs"}
-    verified = agent.project.run("debug", "journal", "verify")
+    verified = agent.project.run("debug", "journal")
     assert verified.returncode == 0
 
 

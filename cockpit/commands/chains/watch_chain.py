@@ -265,7 +265,7 @@ def _print_end(store: Store, ended: Chain, as_json: bool) -> None:
             f"{pluralize(waiting, 'task')} waiting for other tasks. See: cockpit tasks queue --why"
         )
     if ended.status != "completed":
-        show(f"Resume with: cockpit chain resume {ended.chain_id}")
+        show(f"Resume with: cockpit work --continue {ended.chain_id}")
 
 
 class ChainPrinter:

@@ -46,7 +46,7 @@ def test_the_sample_the_report_and_the_guide(tmp_path: Path) -> None:
     assert "exit 1: 26 passed, 1 failed, 1 error" in told
     assert f"cd {root}" in said and "cockpit review BRANCH" in said
     assert "\x1b" not in told + said
-    assert "− file:tests/test_client.py" in told, "the narrower request left it out"
+    assert "I left out `file:tests/test_client.py`" in told
     report = told.partition("── Report ")[2]
     assert "Ran 28 tests" in report and "9 of 9 the same, byte for byte" in report
     with Store.open(locate_project(root).database) as store:
