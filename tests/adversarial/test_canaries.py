@@ -263,7 +263,7 @@ def test_the_secrets_came_by(played: Played) -> None:
     assert world.statuses()["T-1"] == "done", printed
     database = (state_of(world.root) / "cockpit.db").read_bytes()
     assert b"[masked:" in database
-    exported = printed.partition("('debug', 'journal')")[2]
+    exported = printed.partition("('journal', '--all')")[2]
     for action in ("context.fetched", "action.confirmed", "handoff.set", "runner.ended"):
         assert action in exported, action
     assert exported.count("[masked:github-token]") >= 5
