@@ -34,7 +34,7 @@ GONE = (
     "report",
 )
 MENTION = re.compile(r"(?<!`)`(cockpit [^`]+)`(?!`)")
-BLOCK = re.compile(r"^```[a-z]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```[a-z]*(?: .*)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def list_commands(name: str = "", command: click.Command = root) -> list[tuple[str, click.Command]]:
@@ -134,7 +134,7 @@ def test_the_commands_of_readme_and_docs_parse() -> None:
                     command = re.split(r" > |  #", line, maxsplit=1)[0]
                     parse(shlex.split(command.rstrip(" &"), comments=True)[1:])
                     count += 1
-    assert count > 100
+    assert count > 30
 
 
 def test_the_commands_that_the_demo_ends_with_exist() -> None:
