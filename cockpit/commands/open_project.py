@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
+from cockpit.commands.caller_rights import require_scope_of_command
 from cockpit.core.errors import CockpitError, NotFound, StoreReadOnly
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, locate_project
 
@@ -115,10 +115,7 @@ def open_store(
     with Store.open(place.database) as store:
         if store.anchor.fault:
             say(f"Warning: {store.anchor.fault}")
-        if "click" in sys.modules:  # else no command runs but the bare screen, which needs no scope
-            from cockpit.commands.caller_rights import require_scope_of_command
-
-            require_scope_of_command(store)
+        require_scope_of_command(store)
         _absorb_hooks(store, place)
         _end_unattended(store, say)
         yield store

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.chains.report.chain_document import chain_document
-from cockpit.cli_options import AS_JSON, examples
+from cockpit.cli_options import examples
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains import branch_commands
 from cockpit.commands.chains.chain_text import chain_text
@@ -23,7 +23,7 @@ from cockpit.commands.open_project import (
     open_store,
     read_store,
 )
-from cockpit.commands.terminal import show, show_json
+from cockpit.commands.terminal import show
 from cockpit.core.errors import NotFound
 from cockpit.store.backlog.backlog_ids import TASK, read_id
 from cockpit.store.chains import chains
@@ -129,8 +129,7 @@ def watch_chain(chain_id: str | None) -> None:
 @chain.command("stop", epilog=examples("cockpit chain stop", "cockpit chain stop ch-3 --now"))
 @_CHAIN
 @click.option("--now", is_flag=True, help="Stop at once, without finishing steps in progress.")
-@AS_JSON
-def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
+def stop_chain(chain_id: str | None, now: bool) -> None:
     """Stop a chain after its steps in progress.
 
     A second call stops it at once. Nothing is lost; `cockpit work --continue` resumes the chain.
@@ -144,9 +143,7 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
         if stored.status not in chains.OPEN:
             setting = load_project_settings(place).headless.report
             asyncio.run(write_report_if_set(store, place, setting, stored))
-    if as_json:
-        show_json(stored.body())
-    elif stored.status != "draining":
+    if stored.status != "draining":
         show(f"{stored.chain_id} is {stored.status}: no worker was running.")
     elif stored.stop_now:
         show(f"{stored.chain_id} stops now.")

@@ -62,7 +62,8 @@ def test_proposed_approved_shown_and_rolled_back(run, propose):
     assert "outside any session" in text
 
     assert shown(run)["version"] == 1
-    done = json.loads(run("proposals", "approve", made["proposal_id"], "--json").stdout)
+    run("proposals", "approve", made["proposal_id"])
+    done = json.loads(run("proposals", made["proposal_id"], "--json").stdout)
     assert done["status"] == "approved"
     now = shown(run)
     assert (now["version"], now["horizon_waves"]) == (2, 3)
