@@ -312,6 +312,14 @@ def _check(place: ProjectPaths, count: int) -> Checked:
         journal = Counter(
             dict(connection.execute("SELECT action, count(*) FROM journal GROUP BY action"))
         )
+        runs = Counter(
+            dict(
+                connection.execute(
+                    "SELECT json_extract(detail_json,'$.status'), count(*) FROM journal"
+                    " WHERE action='remote.run.changed' GROUP BY 1"
+                )
+            )
+        )
         once = connection.execute(
             "SELECT count(*) FROM (SELECT task_id FROM task_runs WHERE step='done' GROUP BY task_id"
             " HAVING count(*)=1)"
@@ -320,8 +328,8 @@ def _check(place: ProjectPaths, count: int) -> Checked:
     code = subprocess.run(words, cwd=place.root, capture_output=True).returncode
     return Checked(
         count - int(once),
-        journal["remote.run.claimed"],
-        journal["remote.run.void"],
+        runs["claimed"],
+        runs["void"],
         journal.total(),
         code,
     )

@@ -72,7 +72,7 @@ COMMANDS = {
     ),
     "tools": ("cockpit.commands.knowledge.tools:tools", "Manage tools of yours and of projects."),
     "guards": (
-        "cockpit.commands.knowledge.guards:guards",
+        "cockpit.commands.collection_groups:guards",
         "Manage guards of yours and of projects.",
     ),
     "agents": ("cockpit.commands.setup.agents:agents", "Manage external agents."),

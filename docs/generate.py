@@ -27,6 +27,7 @@ from cockpit.api.problem_documents import STATUS_CODES
 from cockpit.app.actions.action import GROUPS, AnyAction
 from cockpit.app.actions.registry import ACTIONS
 from cockpit.cli import COMMANDS, root
+from cockpit.collections.registry import NAMES, load_collection
 from cockpit.config.all_settings import KEYS, Key
 from cockpit.config.environment_variables import OTHER_VARIABLES
 from cockpit.core.read_record import record_schema
@@ -240,8 +241,31 @@ def markdown_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> st
     return "\n".join(lines())
 
 
+def collections_page() -> str:
+    """Return a table of the collections, and one of their verbs."""
+    collections = [load_collection(name) for name in NAMES]
+    head = ["| collection | command | key | scope | filters |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        f"| `{each.name}` | `cockpit {each.command}` | {f'`{each.key}`' if each.key else 'palette'} |"
+        f" {f'`{each.scope}`' if each.scope else 'the user alone'} |"
+        f" {', '.join(f'`{field.name}`' for field in each.filters) or '–'} |"
+        for each in collections
+    ]
+    verbs_head = ["| verb | key | risk | second key | for |", "| --- | --- | --- | --- | --- |"]
+    who = {"user": "the user alone", "present": "the user, or", "holder": "holders of"}
+    verbs = [
+        f"| {verb.title} | `{verb.key}` in {each.title} | {verb.risk} |"
+        f" {f'`y` {verb.question}' if verb.question else '–'} |"
+        f" {who[verb.who]}{f' `{verb.scope}`' if verb.scope else ''} |"
+        for each in collections
+        for verb in each.verbs
+    ]
+    return "\n".join([*head, *rows, "", *verbs_head, *verbs])
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "explanation/architecture.md": folders_page,
+    "reference/collections.md": collections_page,
     "reference/commands.md": commands_page,
     "reference/configuration.md": configuration_page,
     "reference/http.md": http_page,

@@ -128,8 +128,8 @@ class Dispatcher:
 
     def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
         self.store = store
-        self._place = place
-        self._settings = require_user_decisions(settings)
+        self.place = place
+        self.settings = require_user_decisions(settings)
         self._engine: Engine | None = None
         self._opening = asyncio.Lock()
         self._resources = AsyncExitStack()
@@ -144,7 +144,7 @@ class Dispatcher:
                 from cockpit.loop.runtime import runtime_over
 
                 runtime = await self._resources.enter_async_context(
-                    runtime_over(self.store, self._place, self._settings)
+                    runtime_over(self.store, self.place, self.settings)
                 )
                 self._engine = runtime.engine
             return self._engine

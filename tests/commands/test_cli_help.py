@@ -165,5 +165,5 @@ def test_the_commands_that_texts_name_exist() -> None:
                 continue
             except (click.UsageError, AssertionError) as error:
                 wrong.append(f"{path.relative_to(ROOT)}: {mention}: {error}")
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
     assert count > 500

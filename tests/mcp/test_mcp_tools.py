@@ -63,6 +63,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "compact_story_handoffs": {"story_id": "S-1"},
     "delete_epic_handoffs": {"epic_id": "E-1"},
     "list_skills": {"task": "squash the commits"},
+    "list_collection": {"collection": "guards"},
+    "show_collection": {"collection": "guards", "name": "redundant_read"},
     "get_skill": {"name": "git", "section": "commits"},
     # To be refused: there is no version 99.
     "propose_profile_change": {"base_profile_version": 99, "effective_waves": 2, "reason": "x"},

@@ -15,9 +15,10 @@ from msgspec import Struct
 
 from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
-from cockpit.store.chains.chains import Chain, Progress
+from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
+from cockpit.store.journal.details.chains import Progress
 from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 MAX_DETAILS = 8_000

@@ -199,7 +199,8 @@ async def _watch(chain_id: str | None) -> None:
 def _seq_before_start(connection: sqlite3.Connection, chosen: Chain) -> int:
     """Return the sequence number of the journal row before the chain was last started."""
     (seq,) = connection.execute(
-        "SELECT max(seq) FROM journal WHERE action IN ('chain.created','chain.resumed')"
+        "SELECT max(seq) FROM journal WHERE action='chain.changed' AND"
+        " json_extract(detail_json, '$.what') IN ('created','resumed')"
         " AND json_extract(detail_json, '$.chain_id')=?",
         (chosen.chain_id,),
     ).fetchone()
