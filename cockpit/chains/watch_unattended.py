@@ -23,7 +23,7 @@ LOOK_S = 5.0
 def describe_end(chain: chains.Chain) -> str:
     """Say that a dead chain was closed, and what resumes it."""
     ended = end_sentence(f"{chain.chain_id} has ended: {chain.reason}")
-    return f"{ended} `cockpit chain resume` resumes it."
+    return f"{ended} `cockpit work --continue` resumes it."
 
 
 def end_unattended(store: Store) -> list[chains.Chain]:
