@@ -33,9 +33,6 @@ Flags = NDArray[np.bool_]
 NEVER = np.int64(1) << 40
 """Tokens of a detail level that a fact does not have: it fits nowhere."""
 
-_PART = 16_384
-"""Letters, or strings, that are worked on in one go."""
-
 _NONE = np.empty(0, np.int64)
 _BAND_CODES = {name: code for code, name in enumerate(BANDS)}
 
@@ -151,16 +148,7 @@ def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) 
 
 
 def _numbers(text: str) -> Ints:
-    if len(text) <= _PART:
-        return np.fromstring(text, np.int64, sep=",") if text else _NONE
-    # Between two parts another thread may run: typing does not wait for 50,000 numbers.
-    parts, begin = [_NONE], 0
-    while begin < len(text):
-        end = text.find(",", begin + _PART)
-        end = len(text) if end < 0 else end
-        parts.append(np.fromstring(text[begin:end], np.int64, sep=","))
-        begin = end + 1
-    return np.concatenate(parts)
+    return np.fromstring(text, np.int64, sep=",") if text else _NONE
 
 
 def _columns(
@@ -227,13 +215,7 @@ def _shorter(tokens: Ints, fuller: Ints) -> Ints:
 
 def _coded(values: list[str]) -> tuple[dict[str, int], Ints]:
     names = {name: code for code, name in enumerate(dict.fromkeys(values))}
-    if len(values) <= _PART:
-        return names, np.array([names[value] for value in values], np.int64)
-    parts = [_NONE]
-    for begin in range(0, len(values), _PART):
-        part = values[begin : begin + _PART]
-        parts.append(np.fromiter(map(names.__getitem__, part), np.int64, len(part)))
-    return names, np.concatenate(parts)
+    return names, np.array([names[value] for value in values], np.int64)
 
 
 def _in_order(columns: FactColumns) -> FactColumns:

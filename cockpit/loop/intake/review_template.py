@@ -12,10 +12,13 @@ from msgspec import Struct
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import code_span, fence_text, make_visible
 from cockpit.core.secrets import mask
-from cockpit.loop.intake.cut_diff import DIFF_NOTICE, cut_diff
 
 FILES_MAX = 500
 """Paths listed at most: the message is pinned, and must fit the packet."""
+DIFF_MAX = 51_200
+"""Bytes of UTF-8 that a diff may take in the first message: 50 KiB."""
+
+DIFF_NOTICE = "[Diff truncated at 50KB. Use 'read <path>' for specific files.]"
 
 
 class OpeningFailed(CockpitError):
@@ -57,9 +60,8 @@ class ReviewContext(Struct, frozen=True):
         """
         body = mask(make_visible(self.body)).strip("\n")
         whole = mask(make_visible(self.diff))
-        diff = cut_diff(whole)
+        diff = _cut_diff(whole)
         cut_off = f"\n{DIFF_NOTICE}" if diff != whole else ""
-        diff = diff.removesuffix(f"{DIFF_NOTICE}\n") if cut_off else diff
         linked = [
             f"- {ref}: {code_span(_line(title))} ({_line(url)})" for ref, title, url in self.linked
         ]
@@ -101,3 +103,9 @@ def list_files(files: Sequence[ChangedFile]) -> str:
 
 def _line(text: str) -> str:
     return mask(make_visible(text).replace("\n", "⟦U+000A⟧")).strip()
+
+
+def _cut_diff(diff: str) -> str:
+    """Return the whole lines of ``diff`` that fit :data:`DIFF_MAX` bytes of UTF-8."""
+    raw = diff.encode()
+    return diff if len(raw) <= DIFF_MAX else raw[: raw.rfind(b"\n", 0, DIFF_MAX) + 1].decode()
