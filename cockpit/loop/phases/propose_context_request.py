@@ -202,8 +202,6 @@ def _serve_stored(
         question=body["question"],
         escalation=body["escalation"],
         items=body["items"],
-        proposal_id=None,
-        auto=True,
         decided_by=FROM_STORE,
         stored=sum(1 for item in body["items"] if not item["refused"]),
     )
