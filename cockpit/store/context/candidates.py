@@ -56,8 +56,8 @@ _SELECT = (
     f" + {FLAG_SUPERSEDED} * (superseded_at IS NOT NULL AND superseded_at<=:ordinal)),"
     f" group_concat(utility), {_LEVELS},"
     " group_concat(CASE cluster WHEN 0 THEN sketch ELSE cluster END)"
-    " FROM (SELECT * FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"
-    " ORDER BY ordinal, position)"
+    # Along the primary key, which is the order of (ordinal, position).
+    " FROM session_facts NOT INDEXED WHERE session_id=:session AND ordinal<=:ordinal"
 )
 _strings = msgspec.json.Decoder(list[str]).decode
 
