@@ -186,7 +186,7 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project, p
         shown = screen.row
         ran.store.write_now(lambda tx: notes.edit(tx, shown.note_id, "Run make test."))
         with pytest.raises(Stale):
-            await (await ran.notes()).keep(shown)
+            await screen.do("keep", shown)
         await until(pilot, lambda: any(row.text == "Run make test." for row in screen.rows))
         # Keep, edit, write and merge notes.
         await pilot.press("n")

@@ -46,7 +46,7 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
     The main screen paints it along with itself. A key runs an action of the registry.
     """
 
-    NAME: ClassVar[str] = ""
+    NAME: str = ""
     IS_BOARD: ClassVar[bool] = False
     BINDINGS = [  # noqa: RUF012 -- Textual's way
         Binding("escape,q", "leave", "back", show=False),

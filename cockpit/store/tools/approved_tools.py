@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.tools import ToolApproved, ToolForgotten
+from cockpit.store.journal.details.tools import ApprovalChanged
 
 _SELECT = (
     "SELECT tool_id, name, kind, place, digest, definition_json, approved_by, approved_at"
@@ -44,17 +44,8 @@ def approve(tx: Tx, definition: Mapping[str, Any], *, by: str) -> None:
         " approved_at=excluded.approved_at",
         (tool_id, name, kind, place, digest, canonical_json(dict(definition)), by, tx.now()),
     )
-    tx.journal(
-        ToolApproved(
-            tool_id=tool_id,
-            name=name,
-            kind=kind,
-            place=place,
-            file=str(definition.get("file", "")),
-            digest=digest,
-        ),
-        actor=by,
-    )
+    approved = ApprovalChanged(subject="tool", id=tool_id, status="approved", digest=digest)
+    tx.journal(approved, actor=by)
 
 
 def forget(tx: Tx, tool_id: str, *, by: str, reason: str = "") -> bool:
@@ -63,7 +54,10 @@ def forget(tx: Tx, tool_id: str, *, by: str, reason: str = "") -> bool:
     if row is None:
         return False
     tx.execute("DELETE FROM approved_tools WHERE tool_id=?", (tool_id,))
-    tx.journal(ToolForgotten(tool_id=tool_id, digest=str(row[0]), reason=reason), actor=by)
+    forgotten = ApprovalChanged(
+        subject="tool", id=tool_id, status="forgotten", digest=row[0], reason=reason
+    )
+    tx.journal(forgotten, actor=by)
     return True
 
 
