@@ -19,6 +19,7 @@ from cockpit.api.operations import OPERATION, Operation, build_document, routes_
 from cockpit.api.problem_documents import REFUSED, STATUS, STATUS_CODES, of_error, problem
 from cockpit.api.routes import (
     chains,
+    collections,
     events,
     journal,
     monitoring,
@@ -54,6 +55,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         tokens.topic,
         webhooks.topic,
         monitoring.topic,
+        collections.topic,
     )
     for operation in topic.operations
 )
@@ -109,6 +111,8 @@ async def _find_refusal(request: Request) -> CockpitError | None:
     if operation is None or not operation.scope:
         return None
     scope = operation.scope
+    if operation.topic == collections.topic.name:
+        scope = collections.scope_of(request.url.path) or scope
 
     def check(connection: sqlite3.Connection, caller: Caller) -> None:
         if _ALSO_OPENED_BY.get(scope) not in caller.scopes:
@@ -136,7 +140,13 @@ async def _answer_http_error(request: Request, error: HTTPException) -> Response
 
 def _methods_at(request: Request) -> list[str]:
     """The methods of every route at the address; the router names those of the first one only."""
-    matching = [each for each in OPERATIONS if compile_path(each.path)[0].match(request.url.path)]
+    path = request.url.path
+    matching = [
+        each
+        for each in OPERATIONS
+        if compile_path(each.path)[0].match(path)
+        and (each.topic != collections.topic.name or collections.scope_of(path))
+    ]
     return sorted({each.method for each in matching} or {"GET"})
 
 

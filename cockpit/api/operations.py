@@ -76,7 +76,7 @@ class Topic:
     def __init__(self, name: str, prefix: str = "") -> None:
         self.prefix = prefix
         self.operations: list[Operation] = []
-        self._name = name
+        self.name = name
 
     def operation(
         self,
@@ -153,14 +153,14 @@ class Topic:
 
         def add(function: E) -> E:
             about = {
-                "tags": [self._name],
+                "tags": [self.name],
                 "summary": summary,
                 "description": says or inspect.cleandoc(function.__doc__ or ""),
                 "operationId": f"{method.lower()}{re.sub(r'[^a-z]+', '_', address)}",
             }
             self.operations.append(
                 Operation(
-                    self._name, method, address, summary, scope, function, query, about | document
+                    self.name, method, address, summary, scope, function, query, about | document
                 )
             )
             return function

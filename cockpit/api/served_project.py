@@ -48,7 +48,7 @@ class ServedProject:
     ) -> None:
         self.store = store
         self.settings = settings
-        self._place = place
+        self.place = place
         self._resources = AsyncExitStack()
         self._runtime: Runtime | None = None
         self._opening = asyncio.Lock()
@@ -63,7 +63,7 @@ class ServedProject:
     @property
     def has_engine(self) -> bool:
         """Whether the server can run sessions."""
-        return self._place is not None and not self._closing
+        return self.place is not None and not self._closing
 
     async def run_chain(self, arguments: Sequence[str], request: ChainRequest) -> str:
         """Run ``cockpit ARGUMENTS`` in a process that outlives the server; return the chain's id.
@@ -71,13 +71,13 @@ class ServedProject:
         Returns once that process has created the chain. Raises ``ChainCommandFailed`` where it
         ends before, and ``IllegalTransition`` for a server without a checkout.
         """
-        if self._place is None or self._closing:
+        if self.place is None or self._closing:
             raise IllegalTransition(
                 "This server runs no chains: it has no checkout, or is stopping. Run `cockpit"
                 " serve` in a checkout."
             )
         words = ("--requested-by", request.by, "--request", request.request)
-        command = await start_chain_command(self._place, arguments, words)
+        command = await start_chain_command(self.place, arguments, words)
         ended = asyncio.ensure_future(command.wait())
         try:
             while True:
@@ -97,7 +97,7 @@ class ServedProject:
     async def runtime(self) -> Runtime:
         """Return the engine, which is opened for the first caller. Raises ``IllegalTransition``."""
         async with self._opening:
-            if self._place is None or self._closing:
+            if self.place is None or self._closing:
                 raise IllegalTransition(
                     "This server runs no sessions: it has no checkout, or is stopping. Run"
                     " `cockpit serve` in a checkout."
@@ -106,13 +106,13 @@ class ServedProject:
                 from cockpit.loop.runtime import runtime_over
 
                 self._runtime = await self._resources.enter_async_context(
-                    runtime_over(self.store, self._place, self.settings)
+                    runtime_over(self.store, self.place, self.settings)
                 )
             return self._runtime
 
     async def carry_out(self, proposal_id: str) -> None:
         """Do what an approval queued outside any wave; without a checkout the next engine does it."""
-        if self._place is None:
+        if self.place is None:
             return
         proposal = await self.store.read(lambda connection: proposals.load(connection, proposal_id))
         if find_approval_effect(self.settings.approval_effects, proposal) is not None:

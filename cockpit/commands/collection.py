@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import click
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON
 from cockpit.cli_options import examples as in_epilog
+from cockpit.collections.collection import Listed as Listed
 from cockpit.commands.terminal import format_table, json_text, output_width, say, show, show_json
 from cockpit.core.errors import CockpitError, NotFound
 
@@ -24,13 +25,6 @@ Columns = Mapping[str, Callable[[Row], str]]
 Option = Callable[[Any], Any]
 _SPOKEN = ("list", "show")
 """Words that other programs want before a list or a name; here they mean nothing of their own."""
-
-
-class Listed(Struct, Generic[Row], frozen=True):
-    """Rows, and sentences about them for stderr."""
-
-    rows: Sequence[Row]
-    remarks: Sequence[str] = ()
 
 
 class RowName(click.Argument):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from cockpit.loop.intake.task_type_layers import TaskTypeService
 from cockpit.loop.knowledge.knowledge_service import KnowledgeService
-from cockpit.loop.notes.note_service import NoteService
 from cockpit.loop.planner.planner_service import PlannerService
-from cockpit.loop.session_state.guard_service import GuardService
 from cockpit.loop.tools.tool_service import ToolService
-from cockpit.loop.trust.trust_service import TrustService
 from cockpit.loop.wave_context import Engine
 
 
@@ -16,10 +13,6 @@ class Services:
     """The services of an open project; the base of :class:`~cockpit.loop.runtime.Runtime`."""
 
     engine: Engine
-
-    async def trust(self) -> TrustService:
-        """Return the service that reads and decides the project's trust rules."""
-        return TrustService(self.engine.store, self.engine.settings)
 
     async def tools(self) -> ToolService:
         """Return the service that reads and approves the project's tools."""
@@ -33,14 +26,6 @@ class Services:
         """Return the service that searches the project's knowledge."""
         return KnowledgeService(self.engine)
 
-    async def notes(self) -> NoteService:
-        """Return the service that reads and decides notes."""
-        return NoteService(self.engine.store, self.engine.settings)
-
     async def task_type_service(self) -> TaskTypeService:
         """Return the service that explains the project's task types."""
         return TaskTypeService(self.engine.store, self.engine.settings, self.engine.place)
-
-    async def guards(self) -> GuardService:
-        """Return the service that reads and approves guards."""
-        return GuardService(self.engine.store, self.engine.settings, self.engine.place)

@@ -128,13 +128,12 @@ class Dispatcher:
 
     def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
         self.store = store
-        self._place = place
-        self._settings = require_user_decisions(settings)
+        self.place = place
+        self.settings = require_user_decisions(settings)
         self._engine: Engine | None = None
         self._opening = asyncio.Lock()
         self._resources = AsyncExitStack()
         self.own_tools = OwnTools(store, place, settings)
-        self._answer_tokens = settings.answer_tokens
         self.refused = RefusedRequests(store, "mcp")
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
 
@@ -145,7 +144,7 @@ class Dispatcher:
                 from cockpit.loop.runtime import runtime_over
 
                 runtime = await self._resources.enter_async_context(
-                    runtime_over(self.store, self._place, self._settings)
+                    runtime_over(self.store, self.place, self.settings)
                 )
                 self._engine = runtime.engine
             return self._engine
@@ -174,7 +173,6 @@ class Dispatcher:
                 caller,
                 read,
                 session_id=self.session_id(caller, client),
-                cap_tokens=self._answer_tokens,
             )
 
         now = format_time(self.store.clock.now())

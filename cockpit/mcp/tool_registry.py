@@ -5,10 +5,16 @@ from __future__ import annotations
 from cockpit.backlog.tools.tool_table import WORK_TOOLS
 from cockpit.backlog.tools.work_tool import Tier, WorkTool
 from cockpit.mcp.call_dispatcher import LoopTool
+from cockpit.mcp.collection_tools import COLLECTION_TOOLS
 from cockpit.mcp.loop_tools import LOOP_TOOLS
 from cockpit.mcp.skill_tools import SKILL_TOOLS
 
-TOOLS: tuple[WorkTool | LoopTool, ...] = (*WORK_TOOLS, *LOOP_TOOLS, *SKILL_TOOLS)
+TOOLS: tuple[WorkTool | LoopTool, ...] = (
+    *WORK_TOOLS,
+    *LOOP_TOOLS,
+    *SKILL_TOOLS,
+    *COLLECTION_TOOLS,
+)
 
 TIERS: tuple[Tier, ...] = ("core", "standard", "all")
 """The sets of tools that a server can offer, each one part of the next."""

@@ -193,6 +193,8 @@ def fill_store(store: Store) -> dict[str, str]:
         )
         token, _ = capability_tokens.issue(tx, namespace="ci", scopes=frozenset({READ}), by=PERSON)
         return {
+            "collection": "proposals",
+            "name": proposal.proposal_id,
             "proposal_id": proposal.proposal_id,
             "session_id": proposal.session_id,
             "task_id": task.task_id,

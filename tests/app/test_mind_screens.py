@@ -186,7 +186,7 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project, p
         shown = screen.row
         ran.store.write_now(lambda tx: notes.edit(tx, shown.note_id, "Run make test."))
         with pytest.raises(Stale):
-            await (await ran.notes()).keep(shown)
+            await screen.do("keep", shown)
         await until(pilot, lambda: any(row.text == "Run make test." for row in screen.rows))
         # Keep, edit, write and merge notes.
         await pilot.press("n")
@@ -402,9 +402,9 @@ async def test_a_key_loads_and_unloads(still, session_id, picture):
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_skills(pilot)
         assert [(each.name, each.state, each.why) for each in screen.rows[:3]] == [
-            ("debugging", "loaded", "it matches crashes, traceback, test"),
+            ("debugging", "loaded", "it matches crashes, traceback, find"),
             ("git", "loaded", "you mentioned it"),
-            ("testing-strategy", "named", "it matches test, crashes, traceback"),
+            ("testing-strategy", "named", "it matches test, find"),
         ]
         await picture(pilot, "skills")
         await pilot.press("enter")

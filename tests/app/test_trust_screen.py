@@ -9,7 +9,7 @@ from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.screens.lists.trust_screen import TrustScreen
+from cockpit.app.screens.lists.collection_screen import CollectionScreen
 from cockpit.loop.runtime_settings import TrustSettings
 from cockpit.store.trust import trust_rules
 
@@ -31,10 +31,10 @@ def world(still, project) -> TrustWorld:
     return world
 
 
-async def opened(pilot) -> TrustScreen:
+async def opened(pilot) -> CollectionScreen:
     await settled(pilot)
     screen_of(pilot).act("trust")
-    await until(pilot, lambda: isinstance(pilot.app.screen, TrustScreen))
+    await until(pilot, lambda: getattr(pilot.app.screen, "PANE", "") == "trust")
     await until(pilot, lambda: len(pilot.app.screen.body.rows) > 0)
     await settled(pilot)
     return pilot.app.screen

@@ -14,7 +14,7 @@ from cockpit.access.token_scopes import SESSIONS_RUN, WORK_READ, WORK_WRITE
 from cockpit.api.answers import answered, require_match
 from cockpit.api.callers import Answer, Counter, require_policy
 from cockpit.api.operations import Topic
-from cockpit.api.resources import PageQuery, Resource, add_reads
+from cockpit.api.resources import PageQuery, Resource
 from cockpit.api.schemas import read_body
 from cockpit.chains.chain_request import ChainRequest, find_requested
 from cockpit.chains.report.chain_document import chain_document
@@ -77,20 +77,12 @@ def _show_row(at: Counter, connection: sqlite3.Connection, chain_id: str) -> dic
     return chain_document(connection, _load(connection, chain_id))
 
 
-add_reads(
-    topic,
-    Resource(
-        table="chains",
-        name="chain",
-        scope=WORK_READ,
-        query=ChainQuery,
-        listed=lambda at, connection, ids: [_show_row(at, connection, each) for each in ids],
-        shown=_show_row,
-        list_says="Newest first.",
-        show_says="The document of `cockpit chain last --json`: its limits, its progress, its cost so far,"
-        " and its workers.",
-        schema=_CHAIN,
-    ),
+RESOURCE = Resource(
+    table="chains",
+    scope=WORK_READ,
+    query=ChainQuery,
+    listed=lambda at, connection, ids: [_show_row(at, connection, each) for each in ids],
+    shown=_show_row,
 )
 
 

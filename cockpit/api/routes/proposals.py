@@ -19,7 +19,7 @@ from cockpit.access.token_scopes import APPROVE, PROPOSALS_DECIDE, READ
 from cockpit.api.answers import answered, require_match
 from cockpit.api.callers import Answer, Counter, require_presence
 from cockpit.api.operations import Topic
-from cockpit.api.resources import PageQuery, Resource, add_reads, row_schema
+from cockpit.api.resources import PageQuery, Resource
 from cockpit.api.schemas import DigestMissing, read_body
 from cockpit.core.read_record import describe
 from cockpit.loop.decisions.decide_proposal import Decision, decide_and_tell, name_decider
@@ -94,20 +94,12 @@ def _show_row(at: Counter, connection: sqlite3.Connection, proposal_id: str) -> 
     return _shown(connection, proposals.load(connection, proposal_id))
 
 
-add_reads(
-    topic,
-    Resource(
-        table="proposals",
-        name="proposal",
-        scope=READ,
-        query=ProposalQuery,
-        listed=_list_rows,
-        shown=_show_row,
-        list_says="Newest first. Those that wait for a decision have the status ``pending``.",
-        show_says="Everything that its approval would do, the digest that an approval carries, and its"
-        " earlier versions.",
-        schema=row_schema(Proposal, history={"type": "array", "items": {"type": "object"}}),
-    ),
+RESOURCE = Resource(
+    table="proposals",
+    scope=READ,
+    query=ProposalQuery,
+    listed=_list_rows,
+    shown=_show_row,
 )
 
 

@@ -20,7 +20,7 @@ from cockpit.access.token_scopes import READ, SESSIONS_RUN
 from cockpit.api.answers import answered
 from cockpit.api.callers import Answer, Counter, require_policy
 from cockpit.api.operations import Topic
-from cockpit.api.resources import PageQuery, Resource, add_reads, row_schema
+from cockpit.api.resources import PageQuery, Resource, row_schema
 from cockpit.api.schemas import read_body
 from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.read_record import describe
@@ -110,19 +110,12 @@ _SESSION = row_schema(
     is_running_here={"type": "boolean", "description": "This server's process runs it."},
     report={"type": "object", "description": "The document of `cockpit sessions last --json`."},
 )
-add_reads(
-    topic,
-    Resource(
-        table="sessions",
-        name="session",
-        scope=READ,
-        query=SessionQuery,
-        listed=_list_rows,
-        shown=_show_row,
-        list_says="Newest first.",
-        show_says="Its waves with their packets, its proposals, its actions and what it used.",
-        schema=_SESSION,
-    ),
+RESOURCE = Resource(
+    table="sessions",
+    scope=READ,
+    query=SessionQuery,
+    listed=_list_rows,
+    shown=_show_row,
 )
 
 

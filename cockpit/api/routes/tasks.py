@@ -17,7 +17,7 @@ from cockpit.access.token_scopes import WORK_READ, WORK_WRITE
 from cockpit.api.answers import answered, require_match, tagged
 from cockpit.api.callers import Answer, Counter
 from cockpit.api.operations import Topic
-from cockpit.api.resources import PageQuery, Resource, add_reads
+from cockpit.api.resources import PageQuery, Resource
 from cockpit.api.schemas import read_body
 from cockpit.backlog.response_modes import render_task
 from cockpit.backlog.tools.query_tools import Status
@@ -62,21 +62,14 @@ def _show_row(at: Counter, connection: sqlite3.Connection, task_id: str) -> dict
     return render_task(tasks.load(connection, task_id), "full")
 
 
-add_reads(
-    topic,
-    Resource(
-        table="tasks",
-        name="task",
-        scope=WORK_READ,
-        query=TaskQuery,
-        listed=lambda at, connection, ids: [
-            render_task(task, "full") for task in tasks.load_many(connection, ids)
-        ],
-        shown=_show_row,
-        list_says="Newest first. `get_next_batch` of MCP gives them in the order of the work.",
-        show_says="The whole task, with its work in progress.",
-        schema=_TASK,
-    ),
+RESOURCE = Resource(
+    table="tasks",
+    scope=WORK_READ,
+    query=TaskQuery,
+    listed=lambda at, connection, ids: [
+        render_task(task, "full") for task in tasks.load_many(connection, ids)
+    ],
+    shown=_show_row,
 )
 
 

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import msgspec
 
+from cockpit.collections.registry import NAMES
 from cockpit.core.text import changes_in_several_places
 from widgets.views import ProposalView
 
-ListPane = Literal[
+LISTS = (
     "sessions",
     "requests",
     "skills",
     "tools",
-    "trust",
-    "notes",
     "session_state",
     "knowledge",
     "task_types",
-    "guards",
     "settings",
     "doctor",
-]
-"""The screens of a list."""
-LISTS = get_args(ListPane)
-"""Their names, which are also the ids of the actions that open them."""
-Pane = Literal["prompt", "conversation", "bands", "proposals", "work", "tasks", ""] | ListPane
-"""Which part of the screen gets the keys. ``tasks`` is any place with a task under the cursor: the work
-pane, the board, the queue and the screen of one task."""
+    *(name.replace("-", "_") for name in NAMES),
+)
+"""The screens of a list, by the ids of the actions that open them."""
+Pane = str
+"""Which part of the screen gets the keys: ``prompt``, ``conversation``, ``bands``, ``proposals``, ``work``,
+``tasks`` or a list. ``tasks`` is any place with a task under the cursor: the work pane, the board, the queue
+and the screen of one task."""
 
 
 class ActionContext(msgspec.Struct, frozen=True):

@@ -5,13 +5,15 @@ Specified in ``docs/reference/screen.md``, lists.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cockpit.app.actions.action import Action
-from cockpit.app.actions.context import ActionContext, ListPane
+from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.host import Host
+from cockpit.collections.registry import NAMES, load_collection
 
 if TYPE_CHECKING:
     from cockpit.app.screens.lists.list_screen import ListScreen
@@ -24,23 +26,28 @@ def open_list_screen(host: Host, name: str, question: str = "") -> None:
     """
     from cockpit.app.screens.lists.list_screen import ListScreen
 
-    screen_class = _load_class(name)
-    if isinstance(host.screen, screen_class) and not question:
-        return
-    if isinstance(host.screen, ListScreen):
+    shown = host.screen
+    if isinstance(shown, ListScreen):
+        if name == shown.PANE and not question:
+            return
         host.pop_screen()
-    screen = screen_class(host)
+    screen = _make_screen(host, name)
     if question:
         screen.ask(question)
     host.open_screen(screen)
 
 
-def _load_class(name: str) -> type[ListScreen[Any]]:
-    """Import the screen of a list; none is imported before it is opened."""
-    module, class_name = _SCREENS[name]
-    screens = import_module(f"cockpit.app.screens.lists.{module}")
-    screen_class: type[ListScreen[Any]] = getattr(screens, class_name)
-    return screen_class
+def _make_screen(host: Host, name: str) -> ListScreen[Any]:
+    """Make the screen of a list; none is imported before it is opened."""
+    module, class_name = _SCREENS.get(name, ("collection_screen", "CollectionScreen"))
+    screen_class = getattr(import_module(f"cockpit.app.screens.lists.{module}"), class_name)
+    collection = name.replace("_", "-")
+    screen: ListScreen[Any] = (
+        screen_class(host, load_collection(collection))
+        if collection in NAMES
+        else screen_class(host)
+    )
+    return screen
 
 
 _SCREENS = {
@@ -48,16 +55,14 @@ _SCREENS = {
     "requests": ("proposals_screen", "ProposalsScreen"),
     "skills": ("skills_screen", "SkillsScreen"),
     "tools": ("tools_screen", "ToolsScreen"),
-    "trust": ("trust_screen", "TrustScreen"),
     "notes": ("notes_screen", "NotesScreen"),
     "session_state": ("session_state_screen", "SessionStateScreen"),
     "knowledge": ("knowledge_screen", "KnowledgeScreen"),
     "task_types": ("task_types_screen", "TaskTypesScreen"),
-    "guards": ("guards_screen", "GuardsScreen"),
     "settings": ("settings_screen", "SettingsScreen"),
     "doctor": ("doctor_screen", "DoctorScreen"),
 }
-"""Module and class of each list, by the action that opens it."""
+"""Module and class of each list that does more than its collection says, by the action that opens it."""
 
 
 def _run_verb(host: Host, verb: str) -> None:
@@ -75,7 +80,7 @@ def _list_is_closed(context: ActionContext) -> bool:
     return not context.list_open
 
 
-def _verb(pane: ListPane, verb: str, title: str, *keys: str) -> Action[Host]:
+def _verb(pane: Pane, verb: str, title: str, *keys: str) -> Action[Host]:
     return Action(
         f"{pane}_{verb}", "Lists", title, verb, (), keys, pane, when=partial(_has_verb, verb),
         needs="a row that allows it", run=partial(_run_verb, verb=verb),
@@ -83,12 +88,26 @@ def _verb(pane: ListPane, verb: str, title: str, *keys: str) -> Action[Host]:
 
 
 def _opener(
-    pane: ListPane, title: str, label: str, key: str, command: str = "", synonyms: str = ""
+    pane: Pane, title: str, label: str, key: str, command: str = "", synonyms: str = ""
 ) -> Action[Host]:
     return Action(
         pane, "Look", title, label, (key,) if key else (), run=partial(open_list_screen, name=pane),
         when=_list_is_closed, needs="no open list", command=command or pane, synonyms=synonyms,
     )  # fmt: skip
+
+
+def _of_collection(name: str) -> Iterator[Action[Host]]:
+    """Yield what opens the list of a collection, and its verbs."""
+    collection, pane = load_collection(name), name.replace("-", "_")
+    yield _opener(
+        pane, collection.summary.rstrip("."), collection.title.lower(), collection.key, name,
+        collection.synonyms,
+    )  # fmt: skip
+    for verb in collection.verbs:
+        yield _verb(pane, verb.name, verb.title, verb.key)
+    for each in collection.filters:
+        if each.key:
+            yield _verb(pane, each.name, each.help.rstrip("."), each.key)
 
 
 LIST_ACTIONS: tuple[Action[Host], ...] = (
@@ -111,29 +130,13 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     _verb("requests", "always", "Approve a proposal, and such ones from now on", "a"),
     _verb("requests", "again", "Ask the agent for a decided proposal again", "r"),
     _verb("requests", "decided", "List decided proposals, or leave them out", "h"),
-    _opener(
-        "trust", "Show trust rules, offers and inner loops", "trust", "alt+r",
-        synonyms="allow permissions",
-    ),
-    _verb("trust", "accept", "Accept a rule", "a"),
-    _verb("trust", "suspend", "Suspend a rule", "s"),
-    _verb("trust", "revoke", "Revoke a rule, or decline its offer", "x"),
     _opener("skills", "Show skills, load and unload them", "skills", "alt+k"),
     _verb("skills", "load", "Load or unload a skill", "l"),
     _opener("tools", "Show tools of yours and of MCP servers", "tools", "alt+t", synonyms="mcp plugins"),
     _verb("tools", "approve", "Approve a tool", "a"),
     _verb("tools", "list", "Start an MCP server and list its tools", "l"),
     _verb("tools", "forget", "Withdraw the approval of a tool", "x"),
-    _opener(
-        "notes", "Show notes of sessions, keep and forget them", "notes", "alt+m",
-        synonyms="memory remember",
-    ),
-    _verb("notes", "keep", "Keep a note", "s"),
-    _verb("notes", "edit", "Edit a note, and keep it", "e"),
-    _verb("notes", "merge", "Merge a note into another", "m"),
-    _verb("notes", "forget", "Forget a note", "x"),
     _verb("notes", "write", "Write a note of your own", "n"),
-    _verb("notes", "forgotten", "List forgotten notes, or leave them out", "h"),
     _opener(
         "session_state", "Show what the session has read, changed, run and loaded", "state", "alt+i",
         "state", "files facts memory",
@@ -158,7 +161,5 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
         synonyms="health status problems diagnose login api key credentials account install",
     ),
     _verb("doctor", "refresh", "Check the setup again", "r"),
-    _opener("guards", "Show guards, what each refused", "guards", "alt+g"),
-    _verb("guards", "approve", "Approve a guard", "a"),
-    _verb("guards", "forget", "Withdraw the approval of a guard", "x"),
+    *(action for name in NAMES for action in _of_collection(name)),
 )  # fmt: skip

@@ -46,7 +46,7 @@ class BacklogScreen(TaskCursorScreen, ActionScreen):
     """
 
     host: Host
-    NAME: ClassVar[str] = ""
+    NAME: str = ""
     IS_BOARD: ClassVar[bool] = False
     BINDINGS = [  # noqa: RUF012 -- Textual's way
         Binding("escape,q", "leave", "back", show=False),

@@ -13,9 +13,9 @@ from cockpit.app.state.chains import ENDED_SHOWN, Chains, Retry, Run, ShownChain
 from cockpit.app.state.work import SETTLED, TaskState, Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
-from cockpit.store.chains.chains import Progress
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.retry_delays import describe_retry, seconds_until
+from cockpit.store.journal.details.chains import Progress
 from widgets.text.numerals import money, tokens
 from widgets.work.chain_tree_views import (
     ChainRowView,

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.act.guards.guard_registry import GUARDS
 from cockpit.loop.session_state.list_own_guards import OwnGuardRow
@@ -20,6 +21,14 @@ MOST_SHOWN = 50
 _REFUSED = (Action.ACTION_REFUSED, Action.CONTEXT_REFUSED)
 _BY_HOOK = "guard:"
 """Begins who refused, in the rows of external agents' hooks; the guard's name follows."""
+
+
+class GuardRefusal(Struct, frozen=True):
+    """One call that a guard refused."""
+
+    at: str
+    session_id: str
+    message: str
 
 
 class GuardRow(Struct, frozen=True):
@@ -33,19 +42,15 @@ class GuardRow(Struct, frozen=True):
     """Calls and requests that it refused in this project."""
     own: OwnGuardRow | None = None
     """The guard of the user or the project; None for one of cockpit's own."""
+    refusals: tuple[GuardRefusal, ...] = ()
+    """The newest ones, the newest first, where the guard is shown alone."""
 
 
-class GuardRefusal(Struct, frozen=True):
-    """One call that a guard refused."""
-
-    at: str
-    session_id: str
-    message: str
-
-
-def read_guards(connection: sqlite3.Connection, own: Sequence[OwnGuardRow]) -> tuple[GuardRow, ...]:
+def read_guards(
+    connection: sqlite3.Connection | None, own: Sequence[OwnGuardRow]
+) -> tuple[GuardRow, ...]:
     """Return every guard, cockpit's own first, in the order in which they are asked, then ``own``."""
-    counts = _count_refusals(connection)
+    counts = {} if connection is None else _count_refusals(connection)
     rows = [
         GuardRow(guard.name, guard.refuses, guard.why, counts.get(guard.name, 0))
         for guard in GUARDS
@@ -63,14 +68,15 @@ def read_guards(connection: sqlite3.Connection, own: Sequence[OwnGuardRow]) -> t
     return tuple(rows)
 
 
-def read_refusals(connection: sqlite3.Connection, name: str) -> tuple[GuardRefusal, ...]:
-    """Return the newest refusals of a guard, the newest first."""
+def read_refusals(connection: sqlite3.Connection, guard: GuardRow) -> GuardRow:
+    """Return a guard with its newest refusals."""
     rows = connection.execute(
         "SELECT at, session_id, json_extract(detail_json,'$.message') FROM journal"
         " WHERE action IN (?,?) AND json_extract(detail_json,'$.guard')=? ORDER BY seq DESC LIMIT ?",
-        (*map(str, _REFUSED), name, MOST_SHOWN),
+        (*map(str, _REFUSED), guard.name, MOST_SHOWN),
     )
-    return tuple(GuardRefusal(str(at), str(sid or ""), str(words or "")) for at, sid, words in rows)
+    newest = [GuardRefusal(str(at), str(sid or ""), str(words or "")) for at, sid, words in rows]
+    return replace(guard, refusals=tuple(newest))
 
 
 def _count_refusals(connection: sqlite3.Connection) -> Mapping[str, int]:

@@ -15,9 +15,9 @@ from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import say
 from cockpit.core.errors import NotFound, StoreUnwritable
 from cockpit.core.project_paths import user_folder
+from cockpit.loop.intake.layered_files import LayeredFileInvalid
 from cockpit.loop.intake.task_types import (
     TaskType,
-    TaskTypeInvalid,
     check_name,
     check_task_type,
     load_task_types,
@@ -128,7 +128,7 @@ def check_task_types(ctx: click.Context, /, files: tuple[Path, ...]) -> None:
         for file in files:
             try:
                 kind = check_task_type(file, "user", types)
-            except TaskTypeInvalid as error:
+            except LayeredFileInvalid as error:
                 problems += (str(error),)
             else:
                 say(f"ok  {file}: {kind.name}, {len(kind.dod)} points in its Definition of Done")

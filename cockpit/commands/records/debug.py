@@ -6,7 +6,7 @@ import click
 
 from cockpit.cli_options import examples
 from cockpit.commands.knowledge.knowledge import count_index
-from cockpit.commands.knowledge.trust_rules import show_state
+from cockpit.commands.knowledge.trust_state import show_state
 from cockpit.commands.packets.packet import packet_checks
 from cockpit.commands.records.events import events
 from cockpit.commands.records.journal import journal_checks

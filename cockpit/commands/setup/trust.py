@@ -9,10 +9,11 @@ import click
 
 from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.trust import COLLECTION
 from cockpit.commands.ask_trust import describe_files
 from cockpit.commands.collection import RowName
+from cockpit.commands.collection_groups import make_group
 from cockpit.commands.confirm import YES, confirm
-from cockpit.commands.knowledge.trust_rules import rules
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.project.project_trust import list_loadable, read_trusted_names, write_trust
@@ -102,7 +103,7 @@ def trust(
     say(f"Trusted: {', '.join(file.name for file in files)}")
 
 
-trust.add_command(rules)
+trust.add_command(make_group(COLLECTION))
 
 
 def _list(as_json: bool) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.loop.intake.task_types import LAYERS, TaskType, load_task_types
+from cockpit.loop.intake.layered_files import LAYERS
+from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.list_rules import TaskTypeState, list_states
 from cockpit.store.db.database import Store

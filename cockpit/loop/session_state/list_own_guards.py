@@ -20,11 +20,18 @@ from cockpit.act.guards.project_guards import (
     restore_guard,
 )
 from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused
+from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths
 from cockpit.loop.tools.approve_tools import ToolChanged
 from cockpit.store.db.transaction import Tx
 from cockpit.store.guards import approved_guards
 from cockpit.store.guards.approved_guards import ApprovedGuard
+
+
+class GuardRefused(CockpitError):
+    """A guard that cannot be approved, or a name that several have."""
+
+    code = "usage"
 
 
 class OwnGuardRow(Struct, frozen=True):

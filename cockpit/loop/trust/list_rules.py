@@ -31,6 +31,16 @@ from cockpit.store.trust.trust_rules import FILE, Rule
 _STATUSES = ("offered", "active", "suspended", "expired", "revoked")
 
 
+class EvidenceRow(Struct, frozen=True):
+    """One decision that a rule stands on."""
+
+    proposal_id: str
+    session_id: str
+    decided_at: str
+    title: str
+    """What was approved; empty where the store no longer has it."""
+
+
 class ListedRule(Struct, frozen=True):
     """One rule, or the offer of one."""
 
@@ -58,16 +68,8 @@ class ListedRule(Struct, frozen=True):
     """The project of a rule that is not stored with its project."""
     why: str = ""
     """Why it is suspended or revoked, or on how many decisions it is offered."""
-
-
-class EvidenceRow(Struct, frozen=True):
-    """One decision that a rule stands on."""
-
-    proposal_id: str
-    session_id: str
-    decided_at: str
-    title: str
-    """What was approved; empty where the store no longer has it."""
+    evidence: tuple[EvidenceRow, ...] = ()
+    """The decisions that it stands on, oldest first, where the rule is shown alone."""
 
 
 class RuleListing(Struct, frozen=True):
@@ -83,22 +85,6 @@ class TaskTypeState(Struct, frozen=True):
     task_type: str
     orient: LoopState
     decide: LoopState
-
-
-class TrustOverview(Struct, frozen=True):
-    """Everything that the trust screen shows."""
-
-    rules: tuple[ListedRule, ...]
-    states: tuple[TaskTypeState, ...]
-    problems: tuple[str, ...]
-
-
-def read_overview(
-    connection: sqlite3.Connection, clock: Clock, settings: RuntimeSettings
-) -> TrustOverview:
-    """Read rules, offers and the state of the inner loops."""
-    listing = list_rules(connection, clock, settings)
-    return TrustOverview(listing.rules, list_states(connection, clock, settings), listing.problems)
 
 
 def list_rules(

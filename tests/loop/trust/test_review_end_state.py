@@ -15,6 +15,8 @@ from loop.scenario import ask, finish, turn
 
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.runtime_settings import TrustSettings
+from cockpit.loop.trust.decide_rules import decide_rule
+from cockpit.loop.trust.list_rules import ListedRule, list_evidence, list_rules
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.trust import TrustUsed
 from cockpit.store.journal.details.waves import ContextFetched
@@ -122,17 +124,24 @@ async def test_review_pr_24_asks_once_after_learning(project, gh, opened, tmp_pa
             _, asked = await review(runtime, number, script(tmp_path, number), approve)
             assert [each.kind for each in asked] == ["context", "action"], "early: both are asked"
             assert "card" not in asked[1].body
-        desk = await runtime.trust()
-        overview = await desk.read_overview()
-        assert [(each.effect, each.says) for each in overview.rules] == [
+        store, settings = runtime.store, runtime.engine.settings
+
+        def listed() -> tuple[ListedRule, ...]:
+            return store.read_now(lambda c: list_rules(c, store.clock, settings)).rules
+
+        rules = listed()
+        assert [(each.effect, each.says) for each in rules] == [
             ("card", "github gh pr review (the task's own) --approve --body"),
             ("pass", "read file tests/*.py"),
             ("pass", "read pr (the task's own) in tests/*.py"),
         ]
-        for rule in overview.rules:
-            evidence = await desk.read_evidence(rule.rule_id)
+        for rule in rules:
+            name = rule.rule_id
+            evidence = store.read_now(
+                lambda c, name=name: list_evidence(c, store.clock, settings, name)
+            )
             assert len(evidence) == 3
-            await desk.decide("accept", rule.rule_id)
+            store.write_now(lambda tx, name=name: decide_rule(tx, settings, "accept", name))
 
         session_id, asked = await review(
             runtime, 24, script(tmp_path, 24), approve, policy="trusted"
@@ -177,7 +186,7 @@ async def test_review_pr_24_asks_once_after_learning(project, gh, opened, tmp_pa
             ]
         )
         assert fetched[2:] == [["pr:25 in tests/*.py", "file:tests/test_app.py"], ["file:calc.py"]]
-        states = (await desk.read_overview()).rules
+        states = listed()
         assert {rule.effect: rule.status for rule in states} == {
             "card": "suspended",
             "pass": "active",

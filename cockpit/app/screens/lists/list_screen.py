@@ -55,15 +55,15 @@ class ListScreen(BacklogScreen, Generic[RowT]):
     second key, on exactly the row that was shown with the question.
     """
 
-    PANE: ClassVar[Pane] = ""
-    EMPTY: ClassVar[str] = "Nothing here yet."
-    ENTER: ClassVar[Sequence[str]] = ()
+    PANE: Pane = ""
+    EMPTY: str = "Nothing here yet."
+    ENTER: Sequence[str] = ()
     """The verbs of Enter: the first one that the row takes runs."""
-    QUESTIONS: ClassVar[Mapping[str, str]] = {}
+    QUESTIONS: Mapping[str, str] = {}
     """What ``y`` does, by verb."""
-    READ_FIRST: ClassVar[Collection[str]] = ("accept", "approve", "equal", "always")
+    READ_FIRST: Collection[str] = ("accept", "approve", "equal", "always")
     """Questions that ``y`` answers only after the whole detail has been on the screen."""
-    READS_FILES: ClassVar[bool] = False
+    READS_FILES: bool = False
     """Whether rows change without a row of the journal."""
     PLACEHOLDER: ClassVar[str] = "type to filter"
     FILTER: ClassVar[str] = "filter"

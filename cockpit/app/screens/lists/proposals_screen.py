@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from cockpit.app.actions.decision_actions import go_to
@@ -17,6 +18,7 @@ from cockpit.app.host import Host
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.clock import parse_time
 from cockpit.core.text import pluralize
+from cockpit.loop.trust.decide_rules import decide_rule
 from cockpit.loop.views.proposal_listing import (
     ListedProposal,
     Revision,
@@ -63,9 +65,9 @@ class ProposalsScreen(ListScreen[ListedProposal]):
         self.set_interval(_AGES_S, lambda: self.find_rows(self.filter))
 
     async def read_rows(self) -> tuple[Sequence[ListedProposal], Sequence[str]]:
-        service, decided = await self.host.engine.trust(), self._shows_decided
-        rows = await service.store.read(
-            lambda c: list_proposals(c, service.store.clock, service.settings, decided=decided)
+        engine, decided = self.host.engine.engine, self._shows_decided
+        rows = await engine.store.read(
+            lambda c: list_proposals(c, engine.store.clock, engine.settings, decided=decided)
         )
         return rows, ()
 
@@ -127,9 +129,12 @@ class ProposalsScreen(ListScreen[ListedProposal]):
             for each in row.equal if verb == "equal" else (proposal,):
                 await self.host.engine.approve(each.proposal_id, shown_digest=each.shown_digest)
                 self.host.resume_session(each.session_id)
-            service = await self.host.engine.trust()
+            engine = self.host.engine.engine
             for rule_id in row.rules if verb == "always" else ():
-                await service.decide("accept", rule_id)
+                accept = partial(
+                    decide_rule, settings=engine.settings, verb="accept", rule_id=rule_id
+                )
+                await engine.store.write(accept)
 
     def _find_waiting(self, session_id: str) -> str:
         """Return the id of a proposal that a session waits for; empty where its agent can read a message."""

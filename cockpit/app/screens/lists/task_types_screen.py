@@ -11,8 +11,8 @@ from typing import Any
 
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.text import pluralize
+from cockpit.loop.intake.layered_files import LAYERS
 from cockpit.loop.intake.task_type_layers import LayerChange, LayeredType, describe_keys
-from cockpit.loop.intake.task_types import LAYERS
 from cockpit.loop.trust.list_rules import TaskTypeState
 from widgets.text.detail import DetailRow, entries, fields, quoted, sentence
 from widgets.text.style_names import DIM, STRONG, Part

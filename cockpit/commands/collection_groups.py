@@ -1,0 +1,163 @@
+"""The command groups of collections: list, show, and a command for each verb, made from the description.
+
+``from cockpit.commands.collection_groups import guards`` makes the group of that name; a group whose further
+commands need options of their own is made where those are. Specified in ``docs/reference/collections.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from cockpit.cli_options import examples
+from cockpit.collections.collection import Collection as Description
+from cockpit.collections.collection import Doing, Field, Listed, Part, Verb, View
+from cockpit.collections.registry import NAMES, load_collection
+from cockpit.commands import collection
+from cockpit.commands.caller_rights import find_caller
+from cockpit.commands.confirm import YES, confirm
+from cockpit.commands.open_project import (
+    find_project,
+    load_project_settings,
+    open_store,
+    read_store,
+    require_records,
+)
+from cockpit.commands.terminal import say, show
+from cockpit.core.clock import SystemClock
+
+T = TypeVar("T")
+_REASON = click.option("--reason", "text", default="", metavar="TEXT", help="Record this reason.")
+
+
+def __getattr__(name: str) -> click.Group:
+    """Return the group of a collection, by the name of its command with ``_``."""
+    command = name.replace("_", "-")
+    if command not in NAMES:
+        raise AttributeError(name)
+    return make_group(load_collection(command))
+
+
+def make_group(described: Description[Any]) -> collection.Collection[Any]:
+    """Return the command group of a collection."""
+
+    def read(**filters: Any) -> Listed[Any]:
+        return read_view(described, lambda view: described.list_rows(view, **filters))
+
+    def find(name: str) -> Any:
+        return read_view(described, lambda view: described.find_row(view, name))
+
+    group: collection.Collection[Any] = collection.Collection(
+        described.command.rpartition(" ")[2],
+        short_help=described.summary,
+        help=described.help,
+        examples=described.examples,
+        row=described.row,
+        columns=described.cells_of,
+        read=read,
+        find=find,
+        none=described.none,
+        describe=lambda row: format_parts(described.describe(row)),
+        body=described.body,
+        document=described.show_row,
+        filters=[_option(each) for each in described.filters],
+    )
+    for verb in described.verbs:
+        if verb.has_command:
+            _add_verb(group, described, verb)
+    return group
+
+
+def read_view(described: Description[Any], read: Callable[[View], T]) -> T:
+    """Read a project as its rows need it. Raises ``NotFound`` where they need records and there are none."""
+    if described.source == "files":
+        return read(_view(None))
+    if described.source == "records":
+        require_records()
+    elif not find_project().database.exists():
+        return read(_view(None))
+    return read_store(lambda connection: read(_view(connection)))
+
+
+def format_parts(parts: Sequence[Part]) -> str:
+    """Return what is said of a row as text; text of others stands behind a bar on every line."""
+    blocks = []
+    for part in parts:
+        fields = [(name, value) for name, value in part.fields if value]
+        if fields and part.heading:
+            blocks.append(
+                "\n".join([part.heading, *(f"  {lead}  {text}" for lead, text in fields)])
+            )
+        elif fields:
+            width = max(len(name) for name, _ in fields) + 2
+            blocks.append("\n".join(f"{name:<{width}}{value}" for name, value in fields))
+        if part.text.strip() and part.heading:
+            lines = part.text.rstrip("\n").splitlines()
+            blocks.append("\n".join([f"── {part.heading}", *(f"│ {line}" for line in lines)]))
+        elif part.text:
+            blocks.append(part.text)
+    return "\n\n".join(blocks)
+
+
+def _view(connection: Any) -> View:
+    place = find_project()
+    return View(place, connection, SystemClock(), lambda: load_project_settings(place).runtime)
+
+
+def write_as_caller(step: Callable[[Doing], T], text: str = "") -> T:
+    """Write in one transaction of the project's store, as the holder of the token, or the user."""
+    with open_store(find_project()) as store:
+        return store.write_now(
+            lambda tx: step(Doing(tx, _view(tx.connection), find_caller(tx), text))
+        )
+
+
+def do_verb(
+    described: Description[Any], verb: Verb[Any], name: str, text: str = "", *, yes: bool = False
+) -> None:
+    """Carry out a verb on the row of that name, and print what was done.
+
+    One of high risk is asked for first, below the whole row. Raises what the verb and the search raise.
+    """
+    row = read_view(described, lambda view: described.find_row(view, name))
+    if verb.risk == "high":
+        write_as_caller(lambda doing: verb.require(doing.caller))
+        show(format_parts(described.describe(row)))
+        confirm(f"{verb.title}? It {verb.question}.", yes=yes, undone="nothing was done")
+    say(write_as_caller(lambda doing: verb.carry_out(doing, row), text))
+
+
+def _add_verb(
+    group: collection.Collection[Any], described: Description[Any], verb: Verb[Any]
+) -> None:
+    def run(name: str, text: str = "", yes: bool = False) -> None:
+        do_verb(described, verb, name, text, yes=yes)
+
+    argument = verb.needs.name if verb.needs is not None else ""
+    sample = f"cockpit {described.command} {verb.name} {described.sample}"
+    command = click.Command(
+        verb.name,
+        callback=run,
+        help=f"{verb.title}.\n\n{' '.join(verb.help.split())}",
+        epilog=examples(f"{sample} {verb.needs.sample}" if verb.needs else sample),
+    )
+    command.params.append(click.Argument(["name"], metavar=described.row))
+    if argument:
+        command.params.append(click.Argument(["text"], metavar=argument))
+    for option in ((YES,) if verb.risk == "high" else ()) + ((_REASON,) if verb.has_reason else ()):
+        option(command)
+    group.add_command(command)
+
+
+def _option(field: Field) -> Callable[[Any], Any]:
+    names = [field.flag or f"--{field.name.replace('_', '-')}", field.name]
+    if field.kind == "flag":
+        return click.option(*names, is_flag=True, help=field.help)
+    if field.kind == "number":
+        return collection.limit_option(field.default, field.most)
+    kind = click.Choice(field.choices) if field.choices else None
+    return click.option(
+        *names, type=kind, default=field.default, metavar=field.metavar, help=field.help
+    )
