@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from cockpit.access.git_folders import locate_git_folders, read_commit
+from cockpit.access.git_folders import find_commit, locate_git_folders
 from cockpit.agents.terminals.follow_events import follow_event
 from cockpit.agents.terminals.terminal_sessions import TerminalAgent
 from cockpit.core.canonical_json import canonical_json
@@ -270,8 +270,7 @@ def _head(root: str, ago: timedelta) -> dict[str, str]:
     """Return the commit that a silent ``git commit`` has just made; empty when that is no longer certain."""
     if ago > _FRESH:
         return {}
-    folders = locate_git_folders(Path(root))
-    commit = read_commit(folders, "HEAD") if folders is not None else None
+    commit = find_commit(Path(root), "HEAD") if locate_git_folders(Path(root)) else ""
     return {"last_commit": commit[:_SHORT]} if commit else {}
 
 

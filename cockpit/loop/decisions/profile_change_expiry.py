@@ -1,7 +1,7 @@
 """The expiry of temporary profile changes: counting waves, reverting, promoting, rolling back.
 
 A wave is counted, and an expired change ended, in the transaction that begins the wave: a crash neither
-counts a wave twice nor lets a change outlive its expiry. See ``docs/reference/kernel.md``, profile changes.
+counts a wave twice nor lets a change outlive its expiry. See ``docs/reference/profile-changes.md``.
 """
 
 from __future__ import annotations

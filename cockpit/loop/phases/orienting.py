@@ -1,7 +1,7 @@
 """Orient: compile the wave's packet, once.
 
 After a crash before the packet is stored it is compiled again, to the same digest; after that this phase
-is skipped. See ``docs/reference/kernel.md``, compiler.
+is skipped. See ``docs/reference/kernel.md``, the compiler.
 """
 
 from __future__ import annotations

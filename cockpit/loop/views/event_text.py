@@ -164,21 +164,6 @@ def event_line(detail: Detail) -> EventLine | None:
             return _model(detail) or _runner(detail)
 
 
-def hook_text(detail: Detail, action: str) -> str:
-    """Word what a hook of an external agent reported; ``action`` is the event type."""
-    match detail:
-        case agents.AgentHook(event="SessionStart"):
-            return "began"
-        case agents.AgentHook(event="SessionEnd"):
-            return f"ended: {detail.reason}" if detail.reason else "ended"
-        case agents.AgentHook():
-            text = detail.tool or detail.event or action
-            about = f" ({detail.about})" if detail.about else ""
-            return f"{text}: {detail.answer}{about}" if detail.answer else text
-        case _:
-            return action
-
-
 def list_items(items: Sequence[waves.ContextItem]) -> str:
     """Name the items of a context request, the first few of many."""
     names = [item.item for item in items]
@@ -443,8 +428,8 @@ def _runner(detail: Detail) -> EventLine | None:
 def _agent_turn(detail: Detail) -> EventLine | None:
     match detail:
         case agent_turns.RunnerTurn(end=""):
-            told = f"told the agent: {detail.text}"
-            return EventLine("→", told, "dim") if detail.text else None
+            text = f"told the agent: {detail.text}"
+            return EventLine("→", text, "dim") if detail.text else None
         case agent_turns.RunnerTurn() if detail.end != "end_turn":
             reason = detail.end.replace("_", " ")
             text = f"{reason}: {detail.text}" if detail.text else reason

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from cockpit.core.read_record import decode_json
 from cockpit.loop.views.project_totals import Totals, collect_totals, read_totals
@@ -19,10 +18,11 @@ from cockpit.observe.scope_items import KINDS
 from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS, MORE
 from cockpit.store.context.packets import REASONS
 from cockpit.store.journal import journal, prune_anchor
-from cockpit.store.journal.details.detail import Part, decode_detail
-from cockpit.store.journal.details.estimates import EstimateMade
+from cockpit.store.journal.details.detail import decode_detail
+from cockpit.store.journal.details.estimates import EstimateLearned, EstimateMade, Expected
 from cockpit.store.journal.details.profiles import ProfileChange, ProfileEnded
 from cockpit.store.journal.details.proposals import ProposalDecided
+from cockpit.store.journal.details.waves import FeedbackRecorded, ObservationJobs, PacketCompiled
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
@@ -60,38 +60,6 @@ class Counts(msgspec.Struct):
     regrets: int = 0
     estimates: dict[str, int] = {}
     """Estimates: ``made``, ``revised``, and ``within`` or ``outside`` their range of waves."""
-
-
-class _Packet(Part, frozen=True, kw_only=True):
-    """What is counted of a compiled packet; the rest of the detail is not read."""
-
-    token_used: int
-    drops: Mapping[str, int]
-
-
-class _Jobs(Part, frozen=True, kw_only=True):
-    sources: Mapping[str, Mapping[str, int]]
-    refused: Mapping[str, int]
-    latency_buckets: Mapping[str, int]
-    latency_sum_ms: int
-
-
-class _Waves(Part, frozen=True, kw_only=True):
-    low: float
-    high: float
-
-
-class _Expected(Part, frozen=True, kw_only=True):
-    waves: _Waves
-
-
-class _Learned(Part, frozen=True, kw_only=True):
-    waves: int
-    expected: _Expected | UnsetType = UNSET
-
-
-class _Feedback(Part, frozen=True, kw_only=True):
-    regret: bool
 
 
 class Counted(NamedTuple):
@@ -243,7 +211,7 @@ class Metrics:
         yield from collect_totals(self.totals)
 
     def _compiled(self, row: Counted | Row) -> None:
-        packet = decode_detail(_Packet, row.detail_json)
+        packet = decode_detail(PacketCompiled, row.detail_json)
         self.counts.packet_tokens_used = packet.token_used
         for reason, count in packet.drops.items():
             _add(self.counts.drops, reason if reason in _REASONS else OTHER, count)
@@ -253,7 +221,7 @@ class Metrics:
             self.counts.overflows += 1
 
     def _observed(self, row: Counted | Row) -> None:
-        jobs = decode_detail(_Jobs, row.detail_json)
+        jobs = decode_detail(ObservationJobs, row.detail_json)
         for source, statuses in jobs.sources.items():
             named = self.counts.jobs.setdefault(source if source in KINDS else OTHER, {})
             for status, count in statuses.items():
@@ -265,7 +233,7 @@ class Metrics:
         self.counts.latency_sum_ms += jobs.latency_sum_ms
 
     def _judged(self, row: Counted | Row) -> None:
-        if decode_detail(_Feedback, row.detail_json).regret:
+        if decode_detail(FeedbackRecorded, row.detail_json).regret:
             self.counts.regrets += 1
 
     def _estimated(self, row: Counted | Row) -> None:
@@ -273,8 +241,8 @@ class Metrics:
         _add(self.counts.estimates, "revised" if why else "made", 1)
 
     def _learned(self, row: Counted | Row) -> None:
-        learned = decode_detail(_Learned, row.detail_json)
-        if isinstance(learned.expected, _Expected):
+        learned = decode_detail(EstimateLearned, row.detail_json)
+        if isinstance(learned.expected, Expected):
             waves = learned.expected.waves
             is_within = waves.low <= learned.waves <= waves.high
             _add(self.counts.estimates, "within" if is_within else "outside", 1)

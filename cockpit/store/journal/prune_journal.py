@@ -105,7 +105,7 @@ def prune_journal(
     if verdict.broken is not None:
         raise StoreCorrupt(
             f"The journal is not pruned, because it does not verify: {verdict.broken[1]}."
-            " `cockpit debug journal verify` checks it."
+            " `cockpit debug journal` checks it."
         )
     moment = store.clock.now().strftime("%Y%m%dT%H%M%S%f")
     archive = store.read_now(
