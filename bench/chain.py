@@ -25,7 +25,6 @@ from typing import Any
 from measure import Row, row
 from msgspec.structs import replace
 
-from cockpit.__main__ import collect_rarely
 from cockpit.access import run_program
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.read_checkout import CheckoutSandbox
@@ -113,7 +112,6 @@ class WorkerSample:
 
 def rows() -> list[Row]:
     """The table of this bench."""
-    collect_rarely()  # as every command of cockpit does
     calls, commits, cpu_s = asyncio.run(_measure_task())
     floor_s = _measure_floor()
     samples, cached = asyncio.run(_run_chain())

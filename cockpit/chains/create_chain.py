@@ -23,7 +23,7 @@ from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.chains import ChainRequested
+from cockpit.store.journal.details.chains import ChainNoted
 from cockpit.store.journal.event_types import Action
 from cockpit.tasks.git import WorktreeError, git, try_git
 from cockpit.tasks.worktree import branch_prefix, ensure_chain_worktree, head_commit
@@ -197,7 +197,8 @@ def record_request(tx: Tx, chain: Chain, request: ChainRequest) -> None:
     earlier = find_requested(tx.connection, request.request)
     if earlier:
         raise ChainRefused(f"This request has started {earlier} already.")
-    tx.journal(ChainRequested(chain_id=chain.chain_id, request=request.request), actor=request.by)
+    note = ChainNoted(chain_id=chain.chain_id, what="requested", request=request.request)
+    tx.journal(note, actor=request.by)
 
 
 def find_requested(connection: sqlite3.Connection, request: str) -> str:
@@ -205,6 +206,6 @@ def find_requested(connection: sqlite3.Connection, request: str) -> str:
     row = connection.execute(
         "SELECT json_extract(detail_json, '$.chain_id') FROM journal WHERE action=?"
         " AND json_extract(detail_json, '$.request')=?",
-        (str(Action.CHAIN_REQUESTED), request),
+        (str(Action.CHAIN_NOTED), request),
     ).fetchone()
     return "" if row is None else str(row[0])

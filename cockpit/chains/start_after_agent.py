@@ -21,8 +21,8 @@ from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.agents import AgentSessionEnded
-from cockpit.store.journal.details.chains import ChainFollowed
+from cockpit.store.journal.details.agents import AgentHook
+from cockpit.store.journal.details.chains import ChainNoted
 from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.event_types import Action
 
@@ -51,31 +51,32 @@ async def start_after_session(
     )
 
 
-def session_before(connection: sqlite3.Connection, chain: Chain) -> ChainFollowed | None:
+def session_before(connection: sqlite3.Connection, chain: Chain) -> ChainNoted | None:
     """Return the session that the chain was started or resumed after; None where the user did that."""
     row = connection.execute(
         "SELECT action, detail_json FROM journal WHERE seq=(SELECT max(seq) FROM journal"
-        " WHERE (action='chain.followed' OR (action='chain.changed' AND"
-        " json_extract(detail_json, '$.what') IN ('created','resumed')))"
+        " WHERE action IN ('chain.noted','chain.changed')"
+        " AND json_extract(detail_json, '$.what') IN ('created','resumed','followed')"
         " AND json_extract(detail_json, '$.chain_id')=?)",
         (chain.chain_id,),
     ).fetchone()
-    if row is None or row[0] != Action.CHAIN_FOLLOWED:
+    if row is None or row[0] != Action.CHAIN_NOTED:
         return None
-    return decode_detail(ChainFollowed, row[1])
+    return decode_detail(ChainNoted, row[1])
 
 
-def _load_ended_session(connection: sqlite3.Connection, seq: int) -> ChainFollowed:
+def _load_ended_session(connection: sqlite3.Connection, seq: int) -> ChainNoted:
     """Return what a chain that follows the session is journalled with, but for the chain."""
     row = connection.execute(
         "SELECT detail_json FROM journal WHERE seq=? AND action=?",
-        (seq, str(Action.AGENT_SESSION_ENDED)),
+        (seq, str(Action.AGENT_HOOK)),
     ).fetchone()
-    if row is None:
+    ended = None if row is None else decode_detail(AgentHook, row[0])
+    if ended is None or ended.event != "SessionEnd":
         raise NotFound(f"Journal row {seq} is not the end of an agent's session.")
-    ended = decode_detail(AgentSessionEnded, row[0])
-    return ChainFollowed(
+    return ChainNoted(
         chain_id="",
+        what="followed",
         after=seq,
         agent=ended.agent,
         agent_session=ended.agent_session,
@@ -83,7 +84,7 @@ def _load_ended_session(connection: sqlite3.Connection, seq: int) -> ChainFollow
     )
 
 
-def _resume_unfinished(tx: Tx, ended: ChainFollowed, create: bool) -> Chain | None:
+def _resume_unfinished(tx: Tx, ended: ChainNoted, create: bool) -> Chain | None:
     """Resume the newest unfinished chain; return None where a new one is to be created."""
     connection = tx.connection
     _refuse_while_running(connection)
@@ -102,7 +103,7 @@ def _resume_unfinished(tx: Tx, ended: ChainFollowed, create: bool) -> Chain | No
     return None
 
 
-def _check_new_chain(tx: Tx, chain: Chain, ended: ChainFollowed) -> None:
+def _check_new_chain(tx: Tx, chain: Chain, ended: ChainNoted) -> None:
     """Refuse a new chain while another one runs, and one without a ready task."""
     _refuse_while_running(tx.connection, but=chain.chain_id)
     if not count_ready(tx.connection, scope_of(chain)):
@@ -127,6 +128,6 @@ def _obstacle(connection: sqlite3.Connection, chain: Chain) -> str:
     return f"has reached {reached}" if reached else ""
 
 
-def _journal_followed(tx: Tx, chain: Chain, ended: ChainFollowed) -> None:
+def _journal_followed(tx: Tx, chain: Chain, ended: ChainNoted) -> None:
     followed = replace(ended, chain_id=chain.chain_id)
     tx.journal(followed, actor="policy:on_session_end")

@@ -48,7 +48,9 @@ async def run_worker(
     """
     chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     if chain.status not in chains.OPEN:
-        raise ChainRefused(f"{chain_id} is {chain.status}. Resume it with `cockpit chain resume`.")
+        raise ChainRefused(
+            f"{chain_id} is {chain.status}. Resume it with `cockpit work --continue`."
+        )
     await store.write(
         lambda tx: workers.start(tx, chain, ordinal, token_limit=work.session_token_limit)
     )

@@ -38,12 +38,12 @@ from cockpit.loop.external_agent_interface import ExternalAgents
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.runtime_settings import (
     Limits,
-    ObserveLimits,
     ProfileChangeLimits,
     RunnerSettings,
     RuntimeSettings,
     WebhookRule,
 )
+from cockpit.observe.fan_out import ObserveLimits
 from cockpit.tasks.agent_changes.change_effects import CHANGE_EFFECTS
 
 if TYPE_CHECKING:

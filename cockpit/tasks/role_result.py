@@ -32,12 +32,6 @@ _MOST_TITLE = 200
 _Key = tuple[str, ...]
 _Event = tuple[int, _Key, str, bool, str]
 """Its place in the journal; what; in words; whether it only reads; who allowed it, '' for a refusal."""
-_DECISIONS = (
-    Action.PROPOSAL_APPROVED,
-    Action.PROPOSAL_REJECTED,
-    Action.PROPOSAL_DISCUSSED,
-    Action.PROPOSAL_EXPIRED,
-)
 
 
 class RoleResult(Struct, frozen=True):
@@ -104,9 +98,8 @@ def select_standing_refusals(connection: sqlite3.Connection, session_id: str) ->
 def _read_decisions(connection: sqlite3.Connection, session_id: str) -> list[_Event]:
     places = {
         row.detail.proposal_id: row.seq
-        for action in _DECISIONS
         for row in journal.rows(
-            connection, session_id=session_id, action=str(action), limit=_MOST_ROWS
+            connection, session_id=session_id, action=Action.PROPOSAL_DECIDED, limit=_MOST_ROWS
         )
         if isinstance(row.detail, ProposalDecided)
     }
@@ -146,7 +139,7 @@ def _read_denials(connection: sqlite3.Connection, session_id: str) -> list[_Even
     action = str(Action.ACTION_REFUSED)
     for row in journal.rows(connection, session_id=session_id, action=action):
         detail = row.detail
-        if isinstance(detail, ActionRefused) and detail.payload is not UNSET:
+        if isinstance(detail, ActionRefused):
             title = str(detail.payload.get("title", "")) or detail.message
             line = f"{detail.tool}: {title}"[:_MOST_TITLE]
             events.append((row.seq, ("denied", line), line, False, ""))

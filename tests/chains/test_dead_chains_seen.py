@@ -87,7 +87,7 @@ async def test_the_screen_closes_it_and_says_so(
             while not app._notifications:
                 await pilot.pause()
             (said,) = [each.message for each in app._notifications]
-            assert said == f"ch-1 has ended: {REASON}. `cockpit chain resume` resumes it."
+            assert said == f"ch-1 has ended: {REASON}. `cockpit work --continue` resumes it."
     assert statuses(world.store) == [("failed", REASON)]
 
 

@@ -525,7 +525,7 @@ def select_unsent(
         "SELECT message_id, text FROM messages WHERE session_id=:session AND role='person'"
         " AND rowid > coalesce((SELECT max(m.rowid) FROM journal j, json_each(j.detail_json,"
         " '$.message_ids') each JOIN messages m ON m.message_id=each.value"
-        " WHERE j.session_id=:session AND j.action='runner.turn_started'), 0)"
+        " WHERE j.session_id=:session AND j.action='runner.turn'), 0)"
         " ORDER BY rowid LIMIT :limit",
         {"session": session_id, "limit": limit},
     )

@@ -64,7 +64,11 @@ class AgentFiles:
         item = ScopeItem("file", path, None if is_whole else (first, last))
         await self._allow_reading(item, text)
         detail = RunnerFileRead(
-            path=mask(path)[:1_000], version=_version(text), first=min(first, len(lines)), last=last
+            path=mask(path)[:1_000],
+            version=_version(text),
+            first=min(first, len(lines)),
+            last=last,
+            gated=True,
         )
         await self._context.journal.write(detail)
         self._context.journal.reads.add(detail.path, detail.version, detail.first, detail.last)

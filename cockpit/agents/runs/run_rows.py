@@ -96,7 +96,8 @@ WHERE began.session_id=?1 AND began.action='runner.tool_started'
       AND json_extract(ended.detail_json, '$.call_id')=json_extract(began.detail_json, '$.call_id'))
   AND began.seq>coalesce((
     SELECT max(seq) FROM journal WHERE session_id=?1
-      AND action IN ('session.completed', 'runner.turn_ended')), 0)
+      AND (action='session.completed'
+        OR (action='runner.turn' AND json_extract(detail_json, '$.end')<>''))), 0)
 ORDER BY began.seq LIMIT ?2
 """
 """Calls that began since the session or a turn of it ended last, and have no end."""

@@ -45,8 +45,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.agent_turns import (
     RunnerThought,
-    RunnerTurnEnded,
-    RunnerTurnStarted,
+    RunnerTurn,
 )
 from cockpit.store.journal.details.agents import (
     RunnerNoted,
@@ -164,10 +163,8 @@ class AgentJournal:
         """Journal that a prompt is sent."""
         self._rows = self._left_out = self.tools_ended = 0
         self.last_message = ""
-        started = RunnerTurnStarted(
-            run=self._run.number, message_ids=message_ids, text=mask(text)[:_MAX_WORDS] or UNSET
-        )
-        await self.write(started)
+        run, ids = self._run.number, tuple(message_ids)
+        await self.write(RunnerTurn(run=run, message_ids=ids, text=mask(text)[:_MAX_WORDS]))
 
     async def end_turn(self, reason: str, usage: TokenUsage, message: str = "") -> None:
         """Journal everything that waits, the usage of the run so far, and the turn's end."""
@@ -176,11 +173,8 @@ class AgentJournal:
             self._reported_usage = usage
             await self._account("end")
             await self._note_left_out()
-            ended = RunnerTurnEnded(
-                run=self._run.number,
-                reason=reason[:100],
-                message=mask(message)[:_MAX_WORDS] or UNSET,
-            )
+            words = mask(message)[:_MAX_WORDS]
+            ended = RunnerTurn(run=self._run.number, end=reason[:100], text=words)
             await self.write(ended, result="error" if reason == "failed" else "ok")
 
     async def end_message(self) -> None:

@@ -135,7 +135,7 @@ async def start_chain(at: Counter) -> Response:
     takes_match=True,
 )
 async def stop_chain(at: Counter, chain_id: str) -> Response:
-    """It stops after its steps in progress, with ``now`` at once. ``cockpit chain resume`` continues it."""
+    """It stops after its steps in progress, with ``now`` at once. ``cockpit work --continue`` resumes it."""
     body = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> Answer:

@@ -140,7 +140,7 @@ def wants_report(connection: sqlite3.Connection, chain: Chain, setting: str) -> 
 async def write_report(store: Store, place: ProjectPaths, chain: Chain) -> Path:
     """Write the report of the chain as ``chain`` describes it; return its path.
 
-    Journals ``chain.reported``. Raises ``StoreUnwritable`` where the file cannot be written, or would be
+    Journals it. Raises ``StoreUnwritable`` where the file cannot be written, or would be
     outside the project.
     """
     lost = await find_lost_tasks(store, place, chain)

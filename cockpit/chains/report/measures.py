@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from cockpit.chains.report.measure import Measure, format_measure
 from cockpit.core.clock import milliseconds_between
 from cockpit.core.text import pluralize
-from cockpit.store.journal.details.chains import BatchCompleted, ChainChanged, WorkerChanged
+from cockpit.store.journal.details.chains import BatchChanged, ChainChanged, WorkerChanged
 from cockpit.store.journal.details.detail import Detail, decode_detail
 from cockpit.store.journal.details.estimates import EstimateLearned, Expected, Range
 from cockpit.store.journal.details.table import detail_type
@@ -29,7 +29,7 @@ OPEN = "9999"
 _ACTIONS = (
     Action.CHAIN_CHANGED,
     Action.CHAIN_SESSION_CHANGED,
-    Action.BATCH_COMPLETED,
+    Action.BATCH_CHANGED,
     Action.TASK_RUN_STEP,
     Action.ESTIMATE_LEARNED,
 )
@@ -123,7 +123,7 @@ class _Fold(Struct):
                 self.learned[event.subject] = event
             case TaskRunStep() if inside and event.step in _REVIEWS and event.outcome:
                 self.days.setdefault(at[:10], []).append(int(event.outcome != "PASS"))
-            case BatchCompleted():
+            case BatchChanged() if event.outcome:
                 self._batch(self._worker(event.chain_id, event.ordinal), event, inside)
             case WorkerChanged():
                 self._end(self._worker(event.chain_id, event.ordinal), at, event, inside)
@@ -131,7 +131,7 @@ class _Fold(Struct):
     def _worker(self, chain_id: str, ordinal: int) -> _Worker:
         return self.workers.setdefault((chain_id, ordinal), _Worker())
 
-    def _batch(self, worker: _Worker, batch: BatchCompleted, inside: bool) -> None:
+    def _batch(self, worker: _Worker, batch: BatchChanged, inside: bool) -> None:
         worker.batches += 1
         worker.completed += batch.outcome == "completed"
         worker.done += len(batch.done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
@@ -97,9 +98,9 @@ def plan(
             ctx.exit(_plan_with_model(text, approve, model, as_json))
     keeping: AbstractContextManager[None] = nullcontext()
     if in_editor:
-        from cockpit.app.external_editor import save_text_on_error
+        from cockpit.app.external_editor import edit_text, editor_command, save_text_on_error
 
-        text = _edit(text)
+        text = edit_text(text, argv=editor_command(os.environ), suffix=".md")
         keeping = save_text_on_error(text, say)
     with keeping:
         if check:
@@ -135,15 +136,14 @@ def _plan_with_model(text: str, approve: str | None, model: str | None, as_json:
             " COCKPIT_TOKEN, or name a plan's file."
         )
     flags: dict[str, object] = {"[approval] policy": approve, "[model] name": model}
-    planned = plan_with_model(text, flags, as_json=as_json)
-    proposal = planned.proposal
-    if proposal is None:
-        if as_json:
-            show_json({"session_id": planned.session_id, "proposal_id": None})
-        return int(planned.code)
-    result = read_store(lambda connection: plan_result(connection, proposal.proposal_id))
-    _show(proposal, result, as_json, session_id=planned.session_id)
-    return int(planned.code)
+    session_id, proposal, code = asyncio.run(plan_with_model(text, flags, as_json=as_json))
+    if proposal is not None:
+        identity = proposal.proposal_id
+        result = read_store(lambda connection: plan_result(connection, identity))
+        _show(proposal, result, as_json, session_id=session_id)
+    elif as_json:
+        show_json({"session_id": session_id, "proposal_id": None})
+    return int(code)
 
 
 def _show(
@@ -284,9 +284,3 @@ def _is_file(source: str) -> bool:
         return Path(source).is_file()
     except (OSError, ValueError):
         return False  # too long or with characters that no file name has, so it is a text
-
-
-def _edit(text: str) -> str:
-    from cockpit.app.external_editor import edit_text, editor_command
-
-    return edit_text(text, argv=editor_command(os.environ), suffix=".md")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cockpit.chains.report.chain_document import chain_document
-from cockpit.commands.chains.run_worker import request_stop
+from cockpit.commands.chains.run_worker import draining, request_stop
 from cockpit.commands.chains.work_on_task import say_uncommitted
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import open_store
@@ -22,7 +21,6 @@ from cockpit.commands.unconfined import (
     settle_unconfined,
 )
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.text import pluralize
 from cockpit.loop.views.quoted_text import cut_columns
 from cockpit.store.chains import chains, task_runs
@@ -204,26 +202,16 @@ async def _supervise_and_print(
     supervision = Supervision(store, place, os.environ, before_end=report)
     supervising = asyncio.ensure_future(supervise(supervision, chain_id))
     printing = asyncio.create_task(printer.follow())
-    stop_requests: list[asyncio.Task[None]] = []
-
-    def stop() -> None:
-        request = request_stop(store, chain_id, now=bool(stop_requests))
-        stop_requests.append(asyncio.create_task(request))
-        if len(stop_requests) == 1:
-            say("Stopping after the steps in progress. Press Ctrl+C again to stop now.")
-
-    loop = asyncio.get_running_loop()
-    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
+    notice = "Stopping after the steps in progress. Press Ctrl+C again to stop now."
     try:
-        await asyncio.wait({supervising, printing}, return_when=asyncio.FIRST_COMPLETED)
-        if printing.done():  # the reader of stdout is gone
-            await request_stop(store, chain_id, now=False)
-        ended = await supervising
+        async with draining(store, chain_id, notice):
+            await asyncio.wait({supervising, printing}, return_when=asyncio.FIRST_COMPLETED)
+            if printing.done():  # the reader of stdout is gone
+                await request_stop(store, chain_id, now=False)
+            ended = await supervising
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
         printing.cancel()
         (failure,) = await asyncio.gather(printing, return_exceptions=True)
-        await asyncio.gather(*stop_requests)
     if isinstance(failure, Exception):
         raise failure
     await printer.print_rest()
@@ -263,7 +251,7 @@ def _print_end(store: Store, ended: Chain, as_json: bool) -> None:
             f"{pluralize(waiting, 'task')} waiting for other tasks. See: cockpit tasks queue --why"
         )
     if ended.status != "completed":
-        show(f"Resume with: cockpit chain resume {ended.chain_id}")
+        show(f"Resume with: cockpit work --continue {ended.chain_id}")
 
 
 class ChainPrinter:

@@ -152,7 +152,8 @@ class ChainWorld:
         return {task.task_id: task.status for task in found}
 
     def batches(self) -> list[dict[str, Any]]:
-        return [row.raw_detail() for row in self.rows("batch.completed")]
+        batches = [row.raw_detail() for row in self.rows("batch.changed")]
+        return [batch for batch in batches if batch["outcome"]]
 
     def rows(self, action: str) -> list[Any]:
         found = self.store.read_now(lambda seen: journal.rows(seen, limit=1_000_000))

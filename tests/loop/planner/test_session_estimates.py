@@ -106,7 +106,7 @@ async def test_it_is_corrected_once_when_the_range_is_passed(runtime, tmp_path):
     revised = [
         detail
         for action, detail in events(runtime.store, session.session_id)
-        if action == "estimate.revised"
+        if action == "estimate.made" and detail.why
     ]
     [corrected] = revised
     assert corrected.done == 2
