@@ -15,7 +15,7 @@ from tasks.taskrun_world import World
 from cockpit.access import user_presence
 from cockpit.app.application import CockpitApp
 from cockpit.chains import watch_unattended
-from cockpit.chains.close_dead_chains import REASON
+from cockpit.chains.supervisor import REASON
 from cockpit.chains.watch_unattended import end_unattended, watching_unattended
 from cockpit.core import processes
 from cockpit.core.clock import FixedClock, RandomIds

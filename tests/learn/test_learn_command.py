@@ -98,7 +98,7 @@ def test_what_was_measured_in_vain_is_not_suggested_again(tmp_path: Path) -> Non
     project = Project(root, tmp_path / "config", settings)
     project.run("run", "look", "--model", project.script(script), "--approve", "reads")
     rows = map(json.loads, project.run("journal", "--all", "--json").stdout.splitlines())
-    ended = [row for row in rows if row["action"] == "orientation.profile.reverted"]
+    ended = [row for row in rows if row["action"] == "orientation.profile.ended"]
     assert [row["detail"]["quality"] <= row["detail"]["base_quality"] for row in ended] == [True]
     missed = [row for row in project.json("feedback", "--json") if row["missed_signals"]]
     assert sum(row["profile_version"] == 3 for row in missed) >= 2, "it would suggest it"

@@ -16,7 +16,7 @@ from cockpit.api.callers import Answer, Counter, require_policy
 from cockpit.api.operations import Topic
 from cockpit.api.resources import PageQuery, Resource
 from cockpit.api.schemas import read_body
-from cockpit.chains.chain_request import ChainRequest, find_requested
+from cockpit.chains.create_chain import ChainRequest, find_requested
 from cockpit.chains.report.chain_document import chain_document
 from cockpit.chains.supervisor import request_stop
 from cockpit.core.read_record import InvalidRecord, describe

@@ -177,8 +177,8 @@ def _propose(
     ensure_root_token(place)
 
     def step(tx: Tx) -> tuple[Proposal, PlanResult | None]:
-        from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-        from cockpit.backlog.planning.plan_action import PLAN_ACTION
+        from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS
+        from cockpit.backlog.planning.plan import PLAN_ACTION
         from cockpit.backlog.planning.propose_plan import plan_result, propose
         from cockpit.loop.decisions.edit_action import revise_proposal
 
@@ -203,14 +203,14 @@ def _propose(
 
 def _check(text: str, as_json: bool) -> None:
     from cockpit.backlog.planning.parse_plan import read_plan
-    from cockpit.backlog.planning.propose_plan import plan_markdown
+    from cockpit.backlog.planning.plan_source import plan_source
     from cockpit.backlog.task_type_names import read_names
 
     parsed = read_plan(text, read_names(find_project().home))
     if as_json:
         show_json({**parsed.body(), "notes": list(parsed.notes)})
         return
-    show(f"{parsed.counted()}\n\n{plan_markdown(parsed).rstrip()}")
+    show(f"{parsed.counted()}\n\n{plan_source(parsed).rstrip()}")
     for note in parsed.notes:
         show(f"! {note}")
 
@@ -244,7 +244,7 @@ def _record(proposal: Proposal, result: PlanResult | None) -> dict[str, Any]:
 
 def _find_pending(source: str) -> Proposal | None:
     """Return the pending plan with this id; None where ``source`` is not an id."""
-    from cockpit.backlog.planning.plan_action import PLAN_ACTION
+    from cockpit.backlog.planning.plan import PLAN_ACTION
     from cockpit.core.errors import AlreadyDecided
     from cockpit.store.sessions import proposals
 

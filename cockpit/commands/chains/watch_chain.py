@@ -28,8 +28,7 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.follow import follow
 
 if TYPE_CHECKING:
-    from cockpit.chains.chain_request import ChainRequest
-    from cockpit.chains.create_chain import ChainOptions
+    from cockpit.chains.create_chain import ChainOptions, ChainRequest
     from cockpit.chains.progress_lines import ProgressLines
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
@@ -55,8 +54,7 @@ async def start_and_watch(
     """Start a chain and supervise it to its end; return the exit code.
 
     ``request`` is that of the program that asked for it."""
-    from cockpit.chains.chain_request import record_request
-    from cockpit.chains.create_chain import create_chain
+    from cockpit.chains.create_chain import create_chain, record_request
 
     await say_uncommitted(place, "Tasks do")
     await _say_unmerged(store, place)
@@ -71,7 +69,7 @@ async def start_and_watch(
 def read_request(principal: str | None, request: str | None) -> ChainRequest | None:
     """Return the request of a program for a chain, as its server names it; None for the user's own."""
     from cockpit.access.principals import check_namespace
-    from cockpit.chains.chain_request import ChainRequest
+    from cockpit.chains.create_chain import ChainRequest
 
     if not principal or not request:
         return None

@@ -45,7 +45,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions import outbox, sessions
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.tasks.agent_changes.change_payload import TYPES
+from cockpit.tasks.agent_changes.propose_change import TYPES
 
 
 def _read(every: bool, all_projects: bool) -> Sequence[Proposal] | Listed[Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.git_folders import is_bare
-from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
+from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.commands.setup.doctor_check import Check
 from cockpit.commands.setup.sandbox_checks import sandbox_checks
@@ -53,7 +53,6 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         *_runners(settings),
         *await server_checks(place, settings),
         *await _github(place),
-        await _ripgrep(place),
         *await sandbox_checks(*_confined(settings)),
         _terminal(os.environ),
         *_store(place),
@@ -244,14 +243,6 @@ def _account(login: Finished) -> str:
         if "Logged in to" in line:
             return line.strip(" ✓-").partition(" (")[0]
     return "logged in"
-
-
-async def _ripgrep(place: ProjectPaths) -> Check:
-    program = find_program("rg")
-    if program is None:
-        return Check("rg", "missing", "not installed", "install ripgrep for faster searches")
-    ended = await run_program([program, "--version"], cwd=place.root, timeout_s=10)
-    return Check("rg", "ok", f"{(ended.text.split() or ['', 'installed'])[1]} ({program})")
 
 
 def _confined(settings: Settings | None) -> tuple[SandboxChoices | None, list[RunnerSettings]]:
