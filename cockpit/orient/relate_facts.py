@@ -1,7 +1,7 @@
 """How facts stand to what a session is about: their words, and the files that the agent works with.
 
 Words are weighed by bm25 in whole numbers, over the facts at hand. See ``docs/reference/kernel.md``,
-compiler.
+the compiler.
 """
 
 from __future__ import annotations

@@ -295,7 +295,7 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         fix = f"replace it with a copy from {path.parent / 'backups'}"
         checks = [Check("store", "broken", f"{path} is damaged: {pages}", fix)]
     if verdict is None:
-        fix = "`cockpit debug journal verify` reads every row"
+        fix = "`cockpit debug journal` reads every row"
         checks.append(Check("journal", "ok", "long, so its rows were not verified here", fix))
     elif verdict.broken is not None:
         fix = "the file was changed by hand; export your data and start with a new store"
@@ -304,7 +304,7 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         detail = f"{pluralize(verdict.rows, 'row')}, the chain is intact"
         checks.append(Check("journal", "ok", detail))
     if fault:
-        fix = "if you restored a backup, accept it with `cockpit debug journal anchor --accept`"
+        fix = "if you restored a backup, accept it with `cockpit debug journal --accept`"
         checks.append(Check("anchor", "broken", fault, fix))
     return [*checks, *privacy]
 

@@ -19,9 +19,9 @@ from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS,
 from cockpit.store.context.packets import REASONS
 from cockpit.store.journal import journal, prune_anchor
 from cockpit.store.journal.details.detail import decode_detail
-from cockpit.store.journal.details.estimates import EstimateLearned, Expected
+from cockpit.store.journal.details.estimates import EstimateLearned, EstimateMade, Expected
 from cockpit.store.journal.details.profiles import ProfileChange, ProfileEnded
-from cockpit.store.journal.details.proposals import ProposalExpired
+from cockpit.store.journal.details.proposals import ProposalDecided
 from cockpit.store.journal.details.waves import FeedbackRecorded, ObservationJobs, PacketCompiled
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
@@ -83,16 +83,13 @@ class Metrics:
             Action.OBSERVATION_JOBS: self._observed,
             Action.FEEDBACK_RECORDED: self._judged,
             Action.ESTIMATE_MADE: self._estimated,
-            Action.ESTIMATE_REVISED: self._estimated,
             Action.ESTIMATE_LEARNED: self._learned,
             Action.PROFILE_PROPOSED: self._decided,
             Action.PROFILE_APPLIED: self._applied,
-            Action.PROFILE_REVERTED: self._ended,
-            Action.PROFILE_PROMOTED: self._ended,
-            Action.PROFILE_ROLLED_BACK: self._ended,
+            Action.PROFILE_ENDED: self._ended,
             Action.PROFILE_APPROVED: self._decided,
             Action.PROFILE_REJECTED: self._decided,
-            Action.PROPOSAL_EXPIRED: self._expired,
+            Action.PROPOSAL_DECIDED: self._expired,
         }
 
     def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> Metrics:
@@ -231,20 +228,17 @@ class Metrics:
                 _add(named, status if status in _JOB_STATUSES else OTHER, count)
         if dropped := jobs.refused.get(FACT_CAP, 0):
             _add(self.counts.drops, FACT_CAP, dropped)
-        # Rows of earlier versions of cockpit have percentiles only.
-        if isinstance(jobs.latency_buckets, Mapping):
-            for bound in _BOUNDS & jobs.latency_buckets.keys():
-                count = jobs.latency_buckets[bound]
-                _add(self.counts.latency_buckets, bound, count)
-        if isinstance(jobs.latency_sum_ms, int):
-            self.counts.latency_sum_ms += jobs.latency_sum_ms
+        for bound in _BOUNDS & jobs.latency_buckets.keys():
+            _add(self.counts.latency_buckets, bound, jobs.latency_buckets[bound])
+        self.counts.latency_sum_ms += jobs.latency_sum_ms
 
     def _judged(self, row: Counted | Row) -> None:
         if decode_detail(FeedbackRecorded, row.detail_json).regret:
             self.counts.regrets += 1
 
     def _estimated(self, row: Counted | Row) -> None:
-        _add(self.counts.estimates, row.action.removeprefix("estimate."), 1)
+        why = decode_detail(EstimateMade, row.detail_json).why
+        _add(self.counts.estimates, "revised" if why else "made", 1)
 
     def _learned(self, row: Counted | Row) -> None:
         learned = decode_detail(EstimateLearned, row.detail_json)
@@ -257,8 +251,8 @@ class Metrics:
         _add(self.counts.proposals, row.action.removeprefix(_PROFILE), 1)
 
     def _expired(self, row: Counted | Row) -> None:
-        expired = decode_detail(ProposalExpired, row.detail_json)
-        if expired.kind == "profile":
+        decided = decode_detail(ProposalDecided, row.detail_json)
+        if (decided.kind, decided.status) == ("profile", "expired"):
             _add(self.counts.proposals, "expired", 1)
 
     def _applied(self, row: Counted | Row) -> None:
@@ -266,10 +260,10 @@ class Metrics:
             self.counts.started += 1
 
     def _ended(self, row: Counted | Row) -> None:
-        how = row.action.removeprefix(_PROFILE)
-        if decode_detail(ProfileEnded, row.detail_json).proposal_id:
-            _add(self.counts.ended, how, 1)
-        if how != "promoted":
+        ended = decode_detail(ProfileEnded, row.detail_json)
+        if ended.proposal_id:
+            _add(self.counts.ended, ended.how, 1)
+        if ended.how != "promoted":
             self.counts.rollbacks += 1
 
 
