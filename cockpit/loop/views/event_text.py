@@ -428,8 +428,8 @@ def _runner(detail: Detail) -> EventLine | None:
 def _agent_turn(detail: Detail) -> EventLine | None:
     match detail:
         case agent_turns.RunnerTurn(end=""):
-            told = f"told the agent: {detail.text}"
-            return EventLine("→", told, "dim") if detail.text else None
+            text = f"told the agent: {detail.text}"
+            return EventLine("→", text, "dim") if detail.text else None
         case agent_turns.RunnerTurn() if detail.end != "end_turn":
             reason = detail.end.replace("_", " ")
             text = f"{reason}: {detail.text}" if detail.text else reason
