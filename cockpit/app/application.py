@@ -15,7 +15,7 @@ from textual import events
 from textual.screen import Screen
 
 import themes
-from cockpit.app.host import Host, MainScreen
+from cockpit.app.host import Host
 from cockpit.app.screens.starting_screen import StartingScreen
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.app.terminal.terminal_watch import INTERRUPTED
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
     from cockpit.app.actions.registry import Keys
+    from cockpit.app.screens.cockpit_screen import CockpitScreen
     from cockpit.loop.runtime import Runtime
 
 _SWITCH_S = 0.001
@@ -52,6 +53,7 @@ class CockpitApp(Host):
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
     COMMANDS = {_command_provider}  # noqa: RUF012 -- Textual's way
     TITLE = "cockpit"
+    _main: CockpitScreen | None
 
     def __init__(
         self,
@@ -81,6 +83,8 @@ class CockpitApp(Host):
         self._key_errors: list[str] = []
         self._early_keys: list[events.Key | events.Paste] | None = None
         """What the user typed before there was a prompt; None as soon as there is one."""
+        self._left_at = ""
+        """When a screen that ended without its user wrote its last draft."""
         self._early_key: events.Key | events.Paste | None = None
         """The one that is typed now."""
         if engine is not None:
@@ -116,11 +120,13 @@ class CockpitApp(Host):
             return StartingScreen(self._project)
         return self._make_main()
 
-    def _make_main(self) -> MainScreen:
+    def _make_main(self) -> CockpitScreen:
         from cockpit.app.prompt_draft import Draft
         from cockpit.app.screens.cockpit_screen import CockpitScreen
 
         self.draft = Draft(self.engine.place)
+        with contextlib.suppress(OSError):  # they stay, and the next screen offers them
+            self._left_at = self.draft.take_left()
         self._main = CockpitScreen(self, self.draft.text)
         return self._main
 
@@ -199,6 +205,8 @@ class CockpitApp(Host):
             )
         for error in self._key_errors:
             self.show_error(error)
+        if self._left_at:
+            self.main.flash(f"draft of {self._left_at} · ^s takes it")
         if (path := prompt_draft.take_unsent(self.engine.place)) is not None:
             self.show_notice(f"The terminal went away while you typed. Your text is in {path}.")
 
@@ -215,7 +223,7 @@ class CockpitApp(Host):
             self.fatal_error = error
             self.exit(1)
 
-    # Sessions and messages
+    # Messages
 
     def send_message(self, text: str, session_id: str | None = None) -> None:
         """Send a message to a session, by default to the followed one; an empty id starts one."""

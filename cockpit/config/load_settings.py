@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -24,8 +25,7 @@ from msgspec import Struct, field
 from cockpit.access.notices import BELL_CHANNEL, NotifySettings, read_channels
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
-from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
+from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS, BacklogPlanTarget
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.chains.remote.scale_settings import ScaleSettings, read_scale
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
@@ -39,12 +39,12 @@ from cockpit.loop.external_agent_interface import ExternalAgents
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.runtime_settings import (
     Limits,
-    ObserveLimits,
     ProfileChangeLimits,
     RunnerSettings,
     RuntimeSettings,
     WebhookRule,
 )
+from cockpit.observe.fan_out import ObserveLimits
 from cockpit.tasks.agent_changes.change_effects import CHANGE_EFFECTS
 
 if TYPE_CHECKING:
@@ -61,6 +61,15 @@ _FREE_TABLES = {
     "webhook": "decide what work is begun",
 }
 """Tables that are no lists of settings, and what one of a repository would do; ``mcp`` only tightens."""
+
+_FORBIDDEN = {
+    "[model] base_url": "choose where your code is sent",
+    "[headless] on_session_end": "start work without you",
+    "[log] json": "choose which of your files is written",
+    "[retention] sessions_days": "decide how long your records stay",
+    "[retention] journal_days": "decide how long your records stay",
+}
+"""What a project's value of a setting that only the user has would do, where it is more than to decide it."""
 
 _OPTIONS = {
     "[model] name": "--model",
@@ -181,20 +190,7 @@ class _Layers:
                 self._policy_is_final = self._policy_is_final or name == "[approval] policy"
 
     def build(self, env: Mapping[str, str]) -> Settings:
-        names = (
-            "",
-            "model",
-            "limits",
-            "observe",
-            "adaptation",
-            "knowledge",
-            "work",
-            "headless",
-            "scale",
-            "retention",
-            "notify",
-        )
-        parts: dict[str, dict[str, Any]] = {name: {} for name in names}
+        parts: dict[str, dict[str, Any]] = defaultdict(dict)
         screen = {}
         for key, value in self._values.items():
             if not key.field:
@@ -269,30 +265,11 @@ class _Layers:
                 f"{place} may not contain an address or a script, because a repository may not choose "
                 f"where your code is sent or what a model says. If you trust it, {override}."
             )
-        if key.full == "[model] base_url":
-            raise ConfigInvalid(
-                f"{place} is not allowed here, because a repository may not choose where your code is "
-                f"sent. If you trust the address, {override}."
-            )
-        if key.full == "[headless] on_session_end" and value != "off":
-            raise ConfigInvalid(
-                f"{place} can only be 'off' here, because a repository may not start work without you. "
-                "To use it, set it in your own configuration."
-            )
-        if key.full == "[log] json":
-            raise ConfigInvalid(
-                f"{place} is not allowed here, because a repository may not choose which of your files "
-                f"is written. To write the log, {override}."
-            )
-        if key.table == "retention":
-            raise ConfigInvalid(
-                f"{place} is not allowed here, because a repository may not decide how long your records "
-                f"stay. To prune them, {override}."
-            )
         if key.project == "none" and value != key.default:
             only = "not allowed" if key.default is None else f"only {key.default!r}"
+            why = _FORBIDDEN.get(key.full, "decide it")
             raise ConfigInvalid(
-                f"{place} is {only} here, because a repository may not decide it. To use {_shorten(value)}, "
+                f"{place} is {only} here, because a repository may not {why}. To use {_shorten(value)}, "
                 f"{override}."
             )
         before = self._values.get(key, key.default)
@@ -417,8 +394,8 @@ def _unknown(path: Path, name: str, names: list[str]) -> ConfigInvalid:
 
 def _open_external_agents() -> ExternalAgents:
     from cockpit.agents.acp_client.running_agents import RunningAgents
-    from cockpit.tasks.agent_changes.agent_folder import choose_folder
     from cockpit.tasks.agent_changes.propose_change import propose_change
+    from cockpit.tasks.worktree import choose_folder
 
     return RunningAgents(propose_change, choose_folder)
 

@@ -34,7 +34,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.hooks import pending_events
 from cockpit.store.hooks.pending_events import HookEvent
-from cockpit.store.journal.details.agents import AgentHook, AgentSessionEnded, AgentSessionStarted
+from cockpit.store.journal.details.agents import AgentHook
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.seen_files import has_seen
 
@@ -275,18 +275,6 @@ def _head(root: str, ago: timedelta) -> dict[str, str]:
 
 
 def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any], session_id: str) -> int:
-    about: dict[str, Any] = {"agent_session": event.session, "agent": event.agent}
-    about |= {"task_id": event.task_id or "", "at": event.at}
-    if event.event in ("SessionStart", "SessionEnd"):
-        kind = AgentSessionStarted if event.event == "SessionStart" else AgentSessionEnded
-        report = kind(
-            agent_session=event.session,
-            agent=event.agent,
-            task_id=event.task_id or "",
-            at=event.at,
-            reason=body.get("reason", ""),
-        )
-        return tx.journal(report, actor="agent", session_id=session_id)
     answered = any(name in body for name in ("answer", "by", "about"))
     hook = AgentHook(
         agent_session=event.session,
@@ -294,6 +282,7 @@ def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any], session_id: str)
         task_id=event.task_id or "",
         at=event.at,
         event=event.event,
+        reason=body.get("reason", "") if event.event in ("SessionStart", "SessionEnd") else "",
         tool=body.get("tool", ""),
         answer=body.get("answer", UNSET),
         by=body.get("by", UNSET),

@@ -9,9 +9,8 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from widgets.conversation.markdown import SafeMarkdown
-from widgets.forms.key_values import Sheet
-from widgets.text.clean import clean
+from widgets.text.detail_lines import DetailLines
+from widgets.text.markdown import MarkdownLines
 from widgets.text.style_names import STRONG, line
 from widgets.work.task_views import TaskView
 
@@ -34,7 +33,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
     TaskPanel .-wide #task-asked { width: 11fr; margin: 0 4 0 0; }
     TaskPanel .-wide #task-known { width: 9fr; margin: 0; }
     TaskPanel .asked-title { height: auto; }
-    TaskPanel #task-asked Sheet, TaskPanel .-later { margin: 1 0 0 0; }
+    TaskPanel #task-asked DetailLines, TaskPanel .-later { margin: 1 0 0 0; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("j,down", "scroll_down", "down", show=False),
@@ -49,10 +48,9 @@ class TaskPanel(VerticalScroll, can_focus=True):
         super().__init__(id=id)
         self.view = view or TaskView(Content(""))
         self._head = Static(id="task-head")
-        self._texts = {"description": SafeMarkdown(), "criteria": SafeMarkdown()}
+        self._texts = {"description": MarkdownLines(), "criteria": MarkdownLines()}
         self._titles = {name: Static(classes="asked-title") for name in self._texts}
-        self._shown = dict.fromkeys(self._texts, "")
-        self._activity, self._memory = Sheet(), Sheet()
+        self._activity, self._memory = DetailLines(), DetailLines()
         self._body = Container(id="task-body")
 
     def compose(self) -> ComposeResult:
@@ -66,17 +64,17 @@ class TaskPanel(VerticalScroll, can_focus=True):
             with Container(id="task-known"):
                 yield self._memory
 
-    async def on_mount(self) -> None:
+    def on_mount(self) -> None:
         self._titles["criteria"].update(line(("Done when", STRONG)))
         self._titles["criteria"].add_class("-later")
         self._titles["description"].update(line(("Description", STRONG)))
-        await self.show(self.view)
+        self.show(self.view)
 
     def on_resize(self, event: events.Resize) -> None:
         """Put the second column next to the first, or below it."""
         self._body.set_class(event.size.width >= WIDE, "-wide")
 
-    async def show(self, view: TaskView) -> None:
+    def show(self, view: TaskView) -> None:
         """Draw ``view``; the scroll position stays."""
         self.view = view
         if not self._head.is_attached:
@@ -88,11 +86,10 @@ class TaskPanel(VerticalScroll, can_focus=True):
         }
         for name, text in texts.items():
             self._titles[name].display = self._texts[name].display = bool(text)
-            if text != self._shown[name]:
-                self._shown[name] = text
-                await self._texts[name].update(clean(_cut(text)))
-        self._memory.show(view.memory)
-        self._activity.show(view.activity)
+            self._texts[name].show(_cut(text))
+        for lines, rows in ((self._memory, view.memory), (self._activity, view.activity)):
+            lines.show(rows)
+            lines.display = bool(rows)
 
 
 def _cut(text: str) -> str:

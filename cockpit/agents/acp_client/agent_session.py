@@ -1,8 +1,9 @@
 """One session of an ACP agent while this process drives it: its turns, its choices, its end.
 
 The user's messages wait in the store until the agent can take them, so a message may come from any process
-and at any time. Limits of cost and tokens are checked between turns, because an agent says what it spent
-when a turn is over, if at all. See ``docs/reference/agents.md``, sessions.
+and at any time. Limits of cost and tokens are checked between turns, because many agents say what they spent
+when a turn is over, if at all; one that reports its cost as it works is stopped at its limit. See
+``docs/reference/agents.md``, sessions.
 """
 
 from __future__ import annotations
@@ -36,15 +37,19 @@ from cockpit.agents.acp_client.serve_permissions import (
     answer_permission,
 )
 from cockpit.agents.acp_client.serve_terminals import AgentTerminals
-from cockpit.agents.acp_client.session_journal import SessionJournal
-from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
+from cockpit.agents.acp_client.session_updates import SessionUpdates
+from cockpit.agents.runs.run_rows import (
+    complete_session,
+    describe_cut_off_calls,
+    fail_session,
+    stop_session,
+)
+from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
 from cockpit.agents.streams.final_status import read_status
-from cockpit.agents.streams.journal_agent_stream import AgentRun
+from cockpit.agents.streams.stream_events import UnreadableLine
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
-from cockpit.core.secrets import mask
-from cockpit.core.text import end_sentence, keep_ends
-from cockpit.learn.notes.reflect import reflect
+from cockpit.core.text import end_sentence
 from cockpit.loop.permissions.withdrawal import (
     AGENT_ENDED,
     STOPPED,
@@ -53,17 +58,11 @@ from cockpit.loop.permissions.withdrawal import (
     Withdrawal,
     ending_of,
 )
-from cockpit.loop.planner.follow_session import learn_session
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.skills.agent_skills import give_skills
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.sessions import (
-    SessionCompleted,
-    SessionFailed,
-    SessionStopped,
-    SessionWaiting,
-)
+from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session
 
@@ -136,7 +135,6 @@ def find_reached_limit(session: Session, limits: Limits, title: str, *, after_tu
 
 CANCEL_S = 10.0
 """Seconds that an agent has to end its turn after it was cancelled; then its process is ended."""
-MOST_MESSAGE = 2_000
 _MOST_PROMPT = 1_000_000
 
 
@@ -160,6 +158,8 @@ class AgentSession:
         """Copies the sessions of an agent in the sandbox, whose home no other run sees."""
         self.watch_checkouts: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
         """Watches the user's checkouts during a turn of an agent outside the sandbox."""
+        self.cancel_s: float | None = None
+        """Seconds in place of :data:`CANCEL_S`."""
         self._engine = engine
         self._run = run
         self._agent_session = ""
@@ -169,6 +169,8 @@ class AgentSession:
         self._files = AgentFiles(context, self._approved)
         self._terminals = AgentTerminals(context, self._approved)
         self._cancelled = False
+        self._is_over_limit = asyncio.Event()
+        """Set when the agent reports in a turn that the session costs more than it may."""
         self._own_words = ""
         self._cut_off = ""
 
@@ -178,14 +180,23 @@ class AgentSession:
         return self._connection is not None and not self._connection.gone.is_set()
 
     @property
-    def journal(self) -> SessionJournal:
-        """What the session journals, with its choices and commands."""
+    def journal(self) -> AgentJournal:
+        """The journal of the run."""
         return self.context.journal
+
+    @property
+    def updates(self) -> SessionUpdates:
+        """What the agent said so far: its calls, choices and commands."""
+        return self.context.updates
+
+    async def note_odd(self, message: str) -> None:
+        """Note that something was no message of the protocol; only the first few are journalled."""
+        await self.journal.record(UnreadableLine(message))
 
     async def serve(self, method: str, params: JsonObject) -> Mapping[str, Any]:
         """Answer a request of the agent; one for another of its sessions is refused and noted."""
         if other := self._find_other(params):
-            await self.journal.note_odd(f"a request for another session: {other!r}")
+            await self.note_odd(f"a request for another session: {other!r}")
             raise Refused(f"This connection serves one session only, not {other!r}.")
         match method:
             case "session/request_permission":
@@ -204,9 +215,12 @@ class AgentSession:
     async def update(self, params: JsonObject) -> None:
         """Journal one update of the agent; one for another of its sessions is refused and noted."""
         if other := self._find_other(params):
-            await self.journal.note_odd(f"an update for another session: {other!r}")
+            await self.note_odd(f"an update for another session: {other!r}")
             return
-        await self.journal.update(get_object(params, "update"))
+        await self.updates.update(get_object(params, "update"))
+        limit, cost = self._engine.settings.limits.max_cost, self.updates.cost_usd
+        if limit is not None and cost is not None and cost >= limit:
+            self._is_over_limit.set()
 
     def _find_other(self, params: JsonObject) -> str:
         """Return the session that a message is for, where it is not this one; else empty."""
@@ -235,14 +249,17 @@ class AgentSession:
             self._agent_session = get_text(state, "sessionId")[:200]
             if not self._agent_session:
                 raise AgentFailed(f"{connection.agent.title} opened a session without an id.")
-            await self.journal.record_agent_session(self._agent_session)
-        await self.journal.join(state)
+            named = self._agent_session
+            await self._engine.store.write(
+                lambda tx: sessions.set_agent_process(tx, session.session_id, agent_session=named)
+            )
+        await self.updates.join(self._agent_session, state)
         mode = connection.agent.acp.mode
         if mode and any(
             choice.id == mode
             for kind in ("mode",)
-            if kind in self.journal.choices
-            for choice in self.journal.choices[kind].choices or ()
+            if kind in self.updates.choices
+            for choice in self.updates.choices[kind].choices or ()
         ):
             await self.choose("mode", mode)
 
@@ -255,7 +272,7 @@ class AgentSession:
         for method, can in ways:
             if not can:
                 continue
-            self.journal.ignores = True
+            self.updates.ignores = True
             try:
                 state = await connection.request(method, body, SESSION_S)
             except AgentGone:
@@ -266,7 +283,7 @@ class AgentSession:
                 self._agent_session = agent_session
                 return state
             finally:
-                self.journal.ignores = False
+                self.updates.ignores = False
         await self.journal.note(
             f"{connection.agent.title} no longer knows its earlier session, and starts a new one: {why}"
         )
@@ -326,6 +343,7 @@ class AgentSession:
         context.was_refused = False
         context.wave_id = ""
         self._cancelled = False
+        self._is_over_limit.clear()
         await self._engine.store.write(
             lambda tx: sessions.set_status(tx, context.session_id, "running")
         )
@@ -339,12 +357,19 @@ class AgentSession:
         body = {"sessionId": self._agent_session, "prompt": blocks}
         async with self.watch_checkouts():
             asking = asyncio.ensure_future(connection.request("session/prompt", body, None))
+            limit = asyncio.ensure_future(self._is_over_limit.wait())
             try:
-                await asyncio.wait([asking])
+                await asyncio.wait([asking, limit], return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError as error:
                 await asyncio.shield(self._cancel(asking, ending_of(error)))
                 raise
-            return await self._end_turn(asking)
+            finally:
+                limit.cancel()
+            if asking.done():
+                return await self._end_turn(asking)
+            turn = await self._cancel(asking, STOPPED)
+            self._cancelled = False  # by its limit, which is said instead of a next turn
+            return turn
 
     async def _end_turn(self, asking: asyncio.Future[JsonObject]) -> Turn:
         """Journal the turn's end; words of a rejection become the next prompt."""
@@ -359,30 +384,32 @@ class AgentSession:
         if refusals and turn.reason != "failed" and not self._cancelled:
             lines = "\n".join(f"- {title}: {words}" for title, words in refusals)
             self._own_words = f"The user did not allow this, and says:\n{lines}"
-        await self.journal.end_turn(turn.reason, usage, turn.message)
+        await self.updates.end_turn(turn.reason, usage, turn.message)
         return turn
 
-    async def _cancel(self, asking: asyncio.Future[JsonObject], ending: Ending) -> None:
+    async def _cancel(self, asking: asyncio.Future[JsonObject], ending: Ending) -> Turn:
         """Cancel the turn, withdraw what it asked for, and journal its end."""
         connection, _ = self._opened()
         self._cancelled = True
         self.context.withdrawn.withdraw(ending)
         await connection.notify("session/cancel", {"sessionId": self._agent_session})
-        _, waiting = await asyncio.wait([asking], timeout=CANCEL_S)
+        timeout_s = self.cancel_s or CANCEL_S
+        _, waiting = await asyncio.wait([asking], timeout=timeout_s)
         if waiting:
             await self.journal.note(
-                f"{connection.agent.title} did not stop within {CANCEL_S:g} s, so it was ended."
+                f"{connection.agent.title} did not stop within {timeout_s:g} s, so it was ended."
             )
             await connection.close()
             await asyncio.wait([asking])
         self.turn = await self._end_turn(asking)
+        return self.turn
 
     async def choose(self, kind: str, value: str) -> None:
         """Choose a mode, a model or an option of the agent. Raises ``AgentFailed``, ``IllegalTransition``."""
         connection, _ = self._opened()
-        choice = self.journal.choices.get(kind)
+        choice = self.updates.choices.get(kind)
         if choice is None:
-            names = ", ".join(sorted(self.journal.choices)) or "nothing"
+            names = ", ".join(sorted(self.updates.choices)) or "nothing"
             raise IllegalTransition(
                 f"{connection.agent.title} has no {kind!r} to choose; it offers {names}."
             )
@@ -391,9 +418,9 @@ class AgentSession:
             raise IllegalTransition(f"There is no {kind} {value!r}; there are {', '.join(values)}.")
         session = {"sessionId": self._agent_session}
         match kind:
-            case "mode" if kind not in self.journal.options:
+            case "mode" if kind not in self.updates.options:
                 await connection.request("session/set_mode", {**session, "modeId": value})
-            case "model" if kind not in self.journal.options:
+            case "model" if kind not in self.updates.options:
                 await connection.request("session/set_model", {**session, "modelId": value})
             case _:
                 typed: Any = value == "true" if not values and value in ("true", "false") else value
@@ -401,7 +428,7 @@ class AgentSession:
                 if isinstance(typed, bool):
                     body["type"] = "boolean"
                 await connection.request("session/set_config_option", body)
-        await self.journal.choose(kind, value)
+        await self.updates.choose(kind, value)
 
     async def fork(self) -> str:
         """Fork the agent's session; returns the agent's id of the new one. Raises ``IllegalTransition``."""
@@ -429,13 +456,13 @@ class AgentSession:
             if turn.reason == "failed":
                 fail_session(tx, session_id, "agent_failed", turn.message)
             elif turn.reason == "cancelled":
-                self._stop(tx)
+                stop_session(tx, session_id)
             elif turn.reason == LIMIT:
-                _complete(tx, session_id, "limit", turn.message)
+                complete_session(tx, session_id, "limit", turn.message)
             elif turn.reason == "refusal":
                 fail_session(tx, session_id, "refusal", "The model refused to answer.")
             elif turn.reason in ("max_tokens", "max_turn_requests"):
-                _complete(
+                complete_session(
                     tx, session_id, "limit", f"The agent stopped: {end_sentence(turn.reason)}"
                 )
             elif not text.strip() and not self.journal.tools_ended:
@@ -443,7 +470,7 @@ class AgentSession:
                     tx, session_id, "agent_failed", "The agent ended its turn without a word."
                 )
             else:
-                _complete(tx, session_id, status, summary)
+                complete_session(tx, session_id, status, summary)
 
         await store.write(write)
 
@@ -460,7 +487,7 @@ class AgentSession:
                 fail_session(tx, session_id, "agent_failed", turn.message)
                 return
             if turn is not None and turn.reason == LIMIT:
-                _complete(tx, session_id, "limit", turn.message)
+                complete_session(tx, session_id, "limit", turn.message)
                 return
             detail = SessionWaiting(for_="person", why="the agent ended its turn")
             sessions.set_status(tx, session_id, "waiting", detail=detail)
@@ -469,11 +496,7 @@ class AgentSession:
 
     async def stop(self) -> None:
         """Mark the session as stopped; it can be resumed."""
-        await self._engine.store.write(self._stop)
-
-    def _stop(self, tx: Tx) -> None:
-        detail = SessionStopped(reason="interrupted")
-        sessions.set_status(tx, self.context.session_id, "stopped", actor="person", detail=detail)
+        await self._engine.store.write(lambda tx: stop_session(tx, self.context.session_id))
 
     async def close(self) -> None:
         """Withdraw what waits and end the agent with all of its commands."""
@@ -494,26 +517,6 @@ class AgentSession:
         )
 
 
-def _complete(tx: Tx, session_id: str, status: str, summary: str) -> None:
-    detail = SessionCompleted(status=status, summary=keep_ends(mask(summary), MOST_MESSAGE))
-    result = {"status": status, "summary": keep_ends(summary, MOST_MESSAGE)}
-    learn_session(tx, sessions.load(tx.connection, session_id), status)
-    reflect(tx, sessions.set_status(tx, session_id, "completed", detail=detail, result=result))
-
-
-def fail_session(tx: Tx, session_id: str, code: str, message: str) -> None:
-    """End the session as failed."""
-    words = keep_ends(mask(message), MOST_MESSAGE)
-    sessions.set_status(
-        tx,
-        session_id,
-        "failed",
-        error_code=code,
-        detail=SessionFailed(message=words),
-        result={"status": "failed", "summary": words},
-    )
-
-
 def select_unsent(
     connection: sqlite3.Connection, session_id: str, limit: int = 100
 ) -> list[tuple[str, str]]:
@@ -522,7 +525,7 @@ def select_unsent(
         "SELECT message_id, text FROM messages WHERE session_id=:session AND role='person'"
         " AND rowid > coalesce((SELECT max(m.rowid) FROM journal j, json_each(j.detail_json,"
         " '$.message_ids') each JOIN messages m ON m.message_id=each.value"
-        " WHERE j.session_id=:session AND j.action='runner.turn_started'), 0)"
+        " WHERE j.session_id=:session AND j.action='runner.turn'), 0)"
         " ORDER BY rowid LIMIT :limit",
         {"session": session_id, "limit": limit},
     )

@@ -126,13 +126,12 @@ async def _show(
         visit.jump, visit.session_id = jump, followed
 
     from cockpit.app.run_app import run_app
+    from cockpit.config.change_setting import remember_theme
 
     sdk = _Sdk()
     async with AsyncExitStack() as stack:
 
         async def load_rest(runtime: Runtime) -> None:
-            # Before the first task comes: in a thread, since it takes a while.
-            await asyncio.to_thread(_import_rest)
             from cockpit.agents.terminals.serve_hook_questions import answer_hooks
 
             await stack.enter_async_context(answer_hooks(runtime.engine))
@@ -151,7 +150,7 @@ async def _show(
             keys=settings.keys,
             rings_bell=settings.bell,
             after_first_frame=load_rest,
-            on_theme=_remember_theme,
+            on_theme=remember_theme,
             on_draft=sdk.load,
             on_end=_print_resume_command,
             on_jump=note_jump,
@@ -186,12 +185,6 @@ async def _open_runtime(
     return await stack.enter_async_context(runtime_over(store, place, settings.runtime))
 
 
-def _remember_theme(name: str) -> None:
-    from cockpit.config.change_setting import remember_theme
-
-    remember_theme(name)
-
-
 def _import_loop() -> Callable[
     [Store, ProjectPaths, RuntimeSettings], AbstractAsyncContextManager[Runtime]
 ]:
@@ -199,11 +192,6 @@ def _import_loop() -> Callable[
     from cockpit.loop.runtime import runtime_over
 
     return runtime_over
-
-
-def _import_rest() -> None:
-    """Import what runs a session, draws its answers, and answers hooks."""
-    import widgets.conversation.markdown  # noqa: F401
 
 
 def _print_resume_command(session_id: str) -> None:

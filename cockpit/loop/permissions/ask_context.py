@@ -170,10 +170,8 @@ class _Asking:
             request_id=self._request_id,
             session_id=self._session_id,
             wave_id=self._wave_id,
-            call_id="",
             purpose=str(self._body["purpose"]),
             question=_QUESTION,
-            escalation="",
             items=self._body["items"],
             proposal_id=self.proposal_id,
         )
