@@ -60,10 +60,6 @@ def _same_digest(*_: Any) -> str:
     return "0" * 64
 
 
-def _approved_digest(_: Any, definition: Any) -> str:
-    return str(definition.digest)
-
-
 def _three_ticks(_: str) -> str:
     return "```"
 
@@ -245,7 +241,7 @@ DEFENCES = (
     Defence("a guard can only refuse", "cockpit.act.guards.project_guards:read_verdict", _nothing,
             "loop/tools/test_own_guards.py::test_a_guard_that_wants_to_do_more_refuses_and_does_nothing"),
     Defence("an approval is of this version of a tool",
-            "cockpit.loop.tools.tool_catalog:ToolCatalog._find_digest", _approved_digest,
+            "cockpit.loop.tools.tool_catalog:ToolCatalog._is_usable", _yes,
             "loop/tools/test_serve_own_tools.py::test_a_module_that_is_new_beside_the_file_asks_again"),
     Defence("a tool's words stay in their fence", "cockpit.core.fenced_text:fence_for", _three_ticks,
             "act/own_tools/test_find_tools.py::test_a_description_cannot_leave_its_fence"),
