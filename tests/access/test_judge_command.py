@@ -34,6 +34,14 @@ UNCLEAR = [
 DENIED = ["mkfs.ext4 x", "dd if=a of=/dev/sda", "shutdown now", "gh pr merge 3", "git commit -m x"]
 
 
+def test_a_folder_that_git_checks_out_loses_its_changes(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    place = CommandPlace(confined=False, root=str(tmp_path))
+    assert judge_command("git checkout src", place).waits
+    assert not judge_command("git checkout main", place).waits
+    assert not judge_command("git checkout -b src", place).waits
+
+
 @pytest.mark.parametrize(("line", "effect"), SEEN.items())
 def test_what_a_person_should_see_is_high_and_said(line: str, effect) -> None:
     for place in (CommandPlace(), FREE):

@@ -60,7 +60,7 @@ STDIO = ("text", "tool", "input", "output", "model", "answer")
 
 UNSEEN = {
     "acp:option-id", "acp:asked-path", "acp:stderr", "hook:tool-input", "hook:tool-name", "hook:cwd",
-    "hook:model", "socket:session", "acp:form-key",
+    "hook:model", "socket:session", "acp:form-key", "stdio:model",
 }  # fmt: skip
 """Channels whose text cockpit shows nowhere."""
 

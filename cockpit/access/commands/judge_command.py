@@ -30,6 +30,7 @@ from cockpit.access.commands.command_table import (
     KNOWN_VERBS,
     LANGUAGES,
     LOADED,
+    LOSES,
     NETWORK,
     PLAIN_SED,
     POSTS,
@@ -240,6 +241,8 @@ class _Judging:
         pattern, effect = WORDS.get(name, (None, None))
         if effect and pattern and pattern.fullmatch("".join(f" {word}" for word in after)):
             self._effects[effect] = None
+        if name == "git checkout" and "-b" not in after and any(map(self._is_there, after)):
+            self._effects[LOSES] = None
         if program == "git":
             if verb == "commit":
                 self._effects[_COMMITS] = None
@@ -258,6 +261,10 @@ class _Judging:
             self._effects[INSTALLS] = None
         elif INTERPRETERS.fullmatch(program):
             self._interpreter(program, rest, depth)
+
+    def _is_there(self, word: str) -> bool:
+        """Whether a word that may be a branch is a file or folder of the checkout."""
+        return bool(self._place.root) and os.path.lexists(os.path.join(self._place.root, word))  # noqa: PTH118
 
     def _why_denied(self, program: str, rest: Sequence[str]) -> str:
         if program == "dd" and any(map(_DEVICE.match, rest)):
