@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct, to_builtins
@@ -39,6 +40,8 @@ class View(Struct, frozen=True):
     clock: Clock
     load_settings: Callable[[], RuntimeSettings]
     """Reads the settings, for the few collections that depend on them. Raises ``ConfigInvalid``."""
+    user_dir: Path
+    """The user's own configuration folder."""
     session_id: str = ""
     """The session that the user looks at; empty without one."""
 
@@ -157,6 +160,8 @@ class Verb(Struct, Generic[Row], frozen=True):
     needs: NeededText[Row] | None = None
     has_command: bool = True
     """False where another command does it too."""
+    needs_session: bool = False
+    """Whether it is about the session that the user looks at."""
 
     def words(self, row: Row) -> str:
         """Return what the footer calls the verb."""

@@ -21,7 +21,7 @@ from cockpit.store.guards import approved_guards
 
 
 def _read(view: View) -> Sequence[GuardRow]:
-    own = list_own_guards(view.connection, view.place, view.settings.user_dir)
+    own = list_own_guards(view.connection, view.place, view.user_dir)
     return read_guards(view.connection, own)
 
 
@@ -40,7 +40,7 @@ def _approve(doing: Doing, row: GuardRow) -> str:
     if row.own is None or row.own.file is None:
         why = row.own.note if row.own else "it is cockpit's own, and always on"
         raise GuardRefused(f"{row.name} cannot be approved: {why}")
-    approve_shown(doing.tx, doing.view.place, doing.view.settings.user_dir, row.own)
+    approve_shown(doing.tx, doing.view.place, doing.view.user_dir, row.own)
     return f"Approved: {row.name}"
 
 

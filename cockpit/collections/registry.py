@@ -12,6 +12,8 @@ from cockpit.core.errors import NotFound
 _MODULES = {
     "guards": "guards",
     "notes": "notes",
+    "skills": "skills",
+    "task-types": "task_types",
     "trust": "trust",
 }
 """By name: the module, whose ``COLLECTION`` it is."""

@@ -6,6 +6,7 @@ commands need options of their own is made where those are. Specified in ``docs/
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ from cockpit.commands.open_project import (
 )
 from cockpit.commands.terminal import say, show
 from cockpit.core.clock import SystemClock
+from cockpit.core.project_paths import user_folder
 
 T = TypeVar("T")
 _REASON = click.option("--reason", "text", default="", metavar="TEXT", help="Record this reason.")
@@ -103,7 +105,10 @@ def format_parts(parts: Sequence[Part]) -> str:
 
 def _view(connection: Any) -> View:
     place = find_project()
-    return View(place, connection, SystemClock(), lambda: load_project_settings(place).runtime)
+    user_dir = user_folder(os.environ)
+    return View(
+        place, connection, SystemClock(), lambda: load_project_settings(place).runtime, user_dir
+    )
 
 
 def write_as_caller(step: Callable[[Doing], T], text: str = "") -> T:

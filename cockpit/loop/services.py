@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cockpit.loop.intake.task_type_layers import TaskTypeService
 from cockpit.loop.knowledge.knowledge_service import KnowledgeService
 from cockpit.loop.planner.planner_service import PlannerService
 from cockpit.loop.tools.tool_service import ToolService
@@ -25,7 +24,3 @@ class Services:
     async def knowledge(self) -> KnowledgeService:
         """Return the service that searches the project's knowledge."""
         return KnowledgeService(self.engine)
-
-    async def task_type_service(self) -> TaskTypeService:
-        """Return the service that explains the project's task types."""
-        return TaskTypeService(self.engine.store, self.engine.settings, self.engine.place)

@@ -14,7 +14,7 @@ from loop.trust.trust_world import TrustWorld
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.testclient import TestClient
-from state_for_tests import kept_variables
+from state_for_tests import LOAD_SKILLS, kept_variables
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
@@ -26,6 +26,7 @@ from cockpit.collections.registry import NAMES, load_collection
 from cockpit.core.clock import FixedClock, SystemClock
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import locate_project
+from cockpit.core.skills import skill_layers
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.runtime_settings import RuntimeSettings, TrustSettings
 from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher
@@ -37,6 +38,11 @@ from cockpit.store.notes import notes
 pytestmark = pytest.mark.slow
 
 SETTINGS = RuntimeSettings(trust=TrustSettings(3, 2, 90))
+TYPE = """+++
+name = "bug"
+context_hints = ["Rates live in rates.py"]
++++
+"""
 CONFIG = "[trust]\napprovals = 3\nsessions = 2\n"
 
 GUARD = '''
@@ -60,6 +66,8 @@ class Expected(Struct, frozen=True):
 TABLE = {
     "guards": Expected("Refuse to deploy on Fridays.", "def check(call, session):", ("approve",)),
     "notes": Expected("Amounts are in cents.", "written by the user", ("edit", "merge", "forget")),
+    "skills": Expected("Design and change interfaces", "what enters the packet"),
+    "task-types": Expected("/bug", "what a layer above changes"),
     "trust": Expected("read file tests/*.py", "file:tests/test_1.py", ("accept", "revoke")),
 }
 
@@ -71,10 +79,17 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def filled(still: Runtime, project: Path, tmp_path: Path) -> Runtime:
+def filled(
+    still: Runtime, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Runtime:
     """A row of each collection."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(skill_layers, "ENABLED", True)
     (tmp_path / "user").mkdir()
     (tmp_path / "user" / "config.toml").write_text(CONFIG)
+    types = tmp_path / "user" / "task-types"
+    types.mkdir()
+    (types / "bug.md").write_text(TYPE)
     guards = project / ".cockpit" / "guards"
     guards.mkdir(parents=True)
     (guards / "fridays.py").write_text(GUARD)
@@ -115,6 +130,7 @@ def test_the_command_line_http_and_mcp_say_the_same(
     env = {
         **kept_variables(),
         "HOME": str(tmp_path),
+        **LOAD_SKILLS,
         "COCKPIT_CONFIG_DIR": str(tmp_path / "user"),
     }
 

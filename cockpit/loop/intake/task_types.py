@@ -376,16 +376,6 @@ def check_name(name: object, where: str = "") -> str:
     return name
 
 
-def check_task_type(path: Path, layer: str, types: Mapping[str, TaskType]) -> TaskType:
-    """Read one file as it would apply over ``types`` in ``layer``; nothing is changed.
-
-    Raises :class:`TaskTypeInvalid` with the file and the field.
-    """
-    kind = _read(path, layer, types)
-    _refuse_shared_commands(kind, types, f"task type {path.name} ({layer} layer)")
-    return kind
-
-
 def _entries(place: Traversable | None, layer: str) -> list[Traversable]:
     """The Markdown files of one layer's folder, by name. Raises :class:`TaskTypeInvalid`."""
     try:
