@@ -50,6 +50,16 @@ class View(Struct, frozen=True):
         return self.load_settings()
 
 
+def open_records(view: View) -> sqlite3.Connection:
+    """Return the store of a project that must have one. Raises ``NotFound``."""
+    if view.connection is None:
+        raise NotFound(
+            f"Nothing was recorded in {view.place.home} yet. Start with `cockpit run TASK`, or with"
+            " `cockpit tasks add TITLE` and `cockpit work`."
+        )
+    return view.connection
+
+
 class Listed(Struct, Generic[Row], frozen=True):
     """Rows, and sentences about those that are not there."""
 
@@ -80,6 +90,8 @@ class Field(Struct, frozen=True):
     metavar: str | None = None
     most: int = 10_000
     """The largest number."""
+    of_row: bool = False
+    """Whether it says where a row is, too."""
     key: str = ""
     """The key that switches a flag in the list of the screen; empty: the screen has its default."""
 
@@ -96,6 +108,10 @@ class Field(Struct, frozen=True):
             raise FilterInvalid(
                 f"{self.name}: {value!r} is not {' or '.join(self.choices) or takes[self.kind]}."
             )
+
+
+LIMIT = Field("limit", "List at most this many.", kind="number", default=50)
+"""The filter that bounds rows."""
 
 
 class Doing(Struct, frozen=True):
@@ -255,10 +271,10 @@ class Collection(Struct, Generic[Row], frozen=True, kw_only=True):
             filters[name].check(value)
         return dict(given)
 
-    def find_row(self, view: View, name: str) -> Row:
-        """Return the row of that name. Raises ``NotFound``."""
+    def find_row(self, view: View, name: str, **where: Any) -> Row:
+        """Return the row of that name; ``where`` are filters that say where. Raises ``NotFound``."""
         if self.find is not None:
-            return self.find(view, name)
+            return self.find(view, name, **where)
         for row in self.list_rows(view).rows:
             if self.name_of(row) == name:
                 return row

@@ -42,14 +42,29 @@ def __getattr__(name: str) -> click.Group:
     return make_group(load_collection(command))
 
 
-def make_group(described: Description[Any]) -> collection.Collection[Any]:
-    """Return the command group of a collection."""
+def make_group(
+    described: Description[Any],
+    *,
+    before: Callable[[], object] = lambda: None,
+    details: Sequence[Callable[[Any], Any]] = (),
+    describe: Callable[..., str] | None = None,
+    document: Callable[..., Any] | None = None,
+) -> collection.Collection[Any]:
+    """Return the command group of a collection.
+
+    ``before`` refuses who may not even read. ``details`` are further options of a row that is shown, whose
+    values ``describe`` and ``document`` get.
+    """
+    where = [each for each in described.filters if each.of_row]
 
     def read(**filters: Any) -> Listed[Any]:
+        before()
         return read_view(described, lambda view: described.list_rows(view, **filters))
 
-    def find(name: str) -> Any:
-        return read_view(described, lambda view: described.find_row(view, name))
+    def find(name: str, **given: Any) -> Any:
+        before()
+        values = {each.name: given[each.name] for each in where}
+        return read_view(described, lambda view: described.find_row(view, name, **values))
 
     group: collection.Collection[Any] = collection.Collection(
         described.command.rpartition(" ")[2],
@@ -61,9 +76,10 @@ def make_group(described: Description[Any]) -> collection.Collection[Any]:
         read=read,
         find=find,
         none=described.none,
-        describe=lambda row: format_parts(described.describe(row)),
+        describe=describe or (lambda row, **_: format_parts(described.describe(row))),
         body=described.body,
-        document=described.show_row,
+        document=document or (lambda row, **_: described.show_row(row)),
+        details=[*map(_option, where), *details],
         filters=[_option(each) for each in described.filters],
     )
     for verb in described.verbs:

@@ -26,7 +26,7 @@ debug state list, demo, doctor, epics add, epics edit, evolve, feedback give, gu
 handoff set, hook install, hook list, hook uninstall, init, mcp, notes add, notes forget
 notes keep, notes merge, plan, profile propose, profile rollback, projects add, projects forget
 projects list, proposals answer, proposals approve, proposals discuss, proposals edit, proposals reject
-restore, review, run, serve, settings list, settings set, settings unset, skills install
+restore, review, run, serve, settings list, settings set, skills install
 skills list, stories add, stories edit, task-types list, task-types new, tasks add
 tasks dep, tasks edit, tasks fail, tasks import, tasks move, tasks note, tokens issue, tokens revoke
 tools approve, tools forget, tools run, trust list, trust rules accept, trust rules revoke

@@ -14,7 +14,6 @@ LISTS = (
     "tools",
     "session_state",
     "knowledge",
-    "settings",
     "doctor",
     *(name.replace("-", "_") for name in NAMES),
 )

@@ -142,10 +142,6 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     _verb("knowledge", "open", "Open the file of a passage", "o"),
     _verb("knowledge", "add", "Add a passage to the next packet", "a"),
     _verb("knowledge", "refresh", "Look at every document again", "r"),
-    _opener(
-        "settings", "Show settings and change them", "settings", "alt+comma",
-        synonyms="configuration config preferences options model api key",
-    ),
     _verb("settings", "change", "Change a setting", "e"),
     _verb("settings", "unset", "Put a setting back to its default", "x"),
     _opener(
