@@ -10,7 +10,7 @@ profile, and with the loop's own suggestions. This simulates decisions: it shows
 points the right way, not how much better an agent becomes. Then :mod:`recorded_adaptation` does the same
 with recorded runs.
 
-``python bench/adaptation.py`` prints the two tables of ``docs/reference/feedback.md``.
+``python bench/adaptation.py`` prints the two tables that ``docs/reference/feedback.md`` sums up.
 """
 
 from __future__ import annotations

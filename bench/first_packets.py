@@ -37,7 +37,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.sessions.waves import wave_id_of
 
 WAYS = {
-    "before": RuntimeSettings(policy="ask", frame=False, named_files="ask"),
+    "before": RuntimeSettings(policy="ask", frame=False),
     "now": RuntimeSettings(policy="ask"),
     "now, with what is proposed": RuntimeSettings(policy="reads"),
 }

@@ -1,6 +1,6 @@
 """A chain of very many tasks over machines, to its end: what a task costs after 1,000 others and 100,000.
 
-Usage: ``python bench/many_tasks.py [--tasks N] [--workers N] [--at-once N] [--events N] [--keep FOLDER]``.
+Usage: ``python bench/many_tasks.py [--tasks N] [--workers N] [--events N] [--keep FOLDER]``.
 
 Everything is the real thing but the workers, which are simulated: the store, a NATS server with JetStream,
 the supervisor of ``cockpit work`` and its worker process, the journal and its check at the end. The tasks are
@@ -39,7 +39,6 @@ from cockpit.store.db.transaction import Tx
 
 TASKS = int(os.environ.get("COCKPIT_BENCH_CHAIN_TASKS", "2000"))
 WORKERS = 100
-AT_ONCE = 200
 EVENTS = 8
 DEATHS = 0.02
 LEASE_S = 5.0
@@ -57,10 +56,10 @@ Say = Callable[[str], None]
 def rows() -> list[Row]:
     """The table of this bench, at a size that takes minutes."""
     with tempfile.TemporaryDirectory() as folder:
-        return play(Path(folder), TASKS, WORKERS, AT_ONCE, EVENTS, say=lambda _: None)
+        return play(Path(folder), TASKS, WORKERS, EVENTS, say=lambda _: None)
 
 
-def play(folder: Path, count: int, workers: int, at_once: int, events: int, say: Say) -> list[Row]:
+def play(folder: Path, count: int, workers: int, events: int, say: Say) -> list[Row]:
     """Play the chain to its end and check what it left; ``folder`` is empty."""
     place, shared = _make_project(folder)
     began = time.monotonic()
@@ -68,7 +67,7 @@ def play(folder: Path, count: int, workers: int, at_once: int, events: int, say:
         for first in range(0, count, 1_000):
             store.write_now(lambda tx, first=first: _add(tx, min(1_000, count - first)))  # type: ignore[misc]
     say(f"{count:,} tasks were added in {time.monotonic() - began:,.0f} s.")
-    world = World(folder, place, shared, workers, at_once)
+    world = World(folder, place, shared, workers)
     try:
         samples = _run(world, count, events, say)
     finally:
@@ -120,9 +119,7 @@ class Checked:
 class World:
     """The processes of the run."""
 
-    def __init__(
-        self, folder: Path, place: ProjectPaths, shared: Path, workers: int, at_once: int
-    ) -> None:
+    def __init__(self, folder: Path, place: ProjectPaths, shared: Path, workers: int) -> None:
         self._folder = folder
         self._place = place
         self._count = workers
@@ -131,7 +128,7 @@ class World:
         self.events: Counter[str] = Counter()
         self.server = self._start_server()
         self.wire = Wire(self._port)
-        self._configure(shared, at_once)
+        self._configure(shared)
         self.simulated = self._start_simulated()
         self.supervisor: subprocess.Popen[bytes] | None = None
         self._spent_s = 0.0
@@ -217,12 +214,11 @@ class World:
                 stderr=log,
             )
 
-    def _configure(self, shared: Path, at_once: int) -> None:
+    def _configure(self, shared: Path) -> None:
         config = self._folder / "config"
         config.mkdir()
         (config / "config.toml").write_text(
-            f'[scale]\nbackend = "nats"\nserver = "{self.wire.url}"\nqueue = "{_QUEUE}"\n'
-            f'git = "{shared}"\nlease_s = {LEASE_S}\nat_once = {at_once}\n',
+            f'[scale]\nserver = "{self.wire.url}/{_QUEUE}?lease={LEASE_S}"\ngit = "{shared}"\n',
             encoding="utf-8",
         )
 
@@ -316,6 +312,14 @@ def _check(place: ProjectPaths, count: int) -> Checked:
         journal = Counter(
             dict(connection.execute("SELECT action, count(*) FROM journal GROUP BY action"))
         )
+        runs = Counter(
+            dict(
+                connection.execute(
+                    "SELECT json_extract(detail_json,'$.status'), count(*) FROM journal"
+                    " WHERE action='remote.run.changed' GROUP BY 1"
+                )
+            )
+        )
         once = connection.execute(
             "SELECT count(*) FROM (SELECT task_id FROM task_runs WHERE step='done' GROUP BY task_id"
             " HAVING count(*)=1)"
@@ -324,8 +328,8 @@ def _check(place: ProjectPaths, count: int) -> Checked:
     code = subprocess.run(words, cwd=place.root, capture_output=True).returncode
     return Checked(
         count - int(once),
-        journal["remote.run.claimed"],
-        journal["remote.run.void"],
+        runs["claimed"],
+        runs["void"],
         journal.total(),
         code,
     )
@@ -381,7 +385,6 @@ def _main() -> None:
     parser = argparse.ArgumentParser(prog="bench/many_tasks.py")
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--workers", type=int, default=WORKERS)
-    parser.add_argument("--at-once", type=int, default=AT_ONCE)
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--keep", default="", help="Keep what the run leaves in this new folder.")
     options = parser.parse_args()
@@ -390,7 +393,7 @@ def _main() -> None:
         print(line, flush=True)
 
     with _folder(options.keep) as folder:
-        numbers = (options.tasks, options.workers, options.at_once, options.events)
+        numbers = (options.tasks, options.workers, options.events)
         for each in play(folder, *numbers, say):
             print(f"{each['name']:<60} {each['value']:>12,.4g} {each['unit']}", flush=True)
 

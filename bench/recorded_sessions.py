@@ -11,8 +11,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cockpit.access.commands.plain_reads import read_line
 from cockpit.access.confined_paths import Confined
-from cockpit.access.reads.plain_reads import read_line
 from cockpit.act.model_tools import TOOLS
 from cockpit.act.reading_commands import translate
 from cockpit.decide.measure_prompt import count_tools

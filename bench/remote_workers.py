@@ -194,7 +194,7 @@ def _seconds(folder: Path, server: str, count: int) -> float:
     config = folder / "config"
     config.mkdir()
     (config / "config.toml").write_text(
-        f'[scale]\nbackend = "nats"\nserver = "{server}"\nqueue = "q{count}"\n', encoding="utf-8"
+        f'[scale]\nserver = "{server}/q{count}"\n', encoding="utf-8"
     )
     env = {
         **os.environ,
@@ -216,9 +216,7 @@ def _seconds(folder: Path, server: str, count: int) -> float:
                     *cockpit,
                     "worker",
                     "--connect",
-                    server,
-                    "--queue",
-                    f"q{count}",
+                    f"{server}/q{count}",
                     "--git",
                     str(shared),
                 ),

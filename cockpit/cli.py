@@ -16,7 +16,7 @@ except KeyboardInterrupt:  # Ctrl+C during the import prints no traceback
     raise SystemExit(130) from None
 
 from cockpit import __version__
-from cockpit.cli_options import APPROVE, LOG_JSON, MODEL, examples
+from cockpit.cli_options import APPROVE, MODEL, examples
 from cockpit.core.processes import interrupt_on_termination
 
 if TYPE_CHECKING:
@@ -31,21 +31,12 @@ COMMANDS = {
         "cockpit.commands.chains.remote_worker:worker",
         "Work on tasks of another machine's chain.",
     ),
-    "worktrees": (
-        "cockpit.commands.chains.worktrees:worktrees",
-        "List and remove worktrees of tasks.",
-    ),
     "proposals": (
         "cockpit.commands.sessions.proposals:proposals",
         "List, show and decide proposals.",
     ),
     "sessions": ("cockpit.commands.sessions.sessions:sessions", "List, show and export sessions."),
-    "tasks": ("cockpit.commands.backlog.tasks:tasks", "Manage tasks."),
-    "stories": ("cockpit.commands.backlog.epics_and_stories:stories", "Manage stories."),
-    "epics": (
-        "cockpit.commands.backlog.epics_and_stories:epics",
-        "Manage epics and their priorities.",
-    ),
+    "tasks": ("cockpit.commands.backlog.tasks:tasks", "Manage tasks, stories and epics."),
     "plan": ("cockpit.commands.backlog.plan:plan", "Turn a text or a written plan into tasks."),
     "estimate": (
         "cockpit.commands.knowledge.estimate:estimate",
@@ -56,11 +47,6 @@ COMMANDS = {
         "Grow a tool that is missing, test first.",
     ),
     "notes": ("cockpit.commands.knowledge.notes:notes", "Keep and forget what sessions taught."),
-    "wip": (
-        "cockpit.commands.backlog.wip:work_in_progress",
-        "Show and change work in progress of tasks.",
-    ),
-    "handoff": ("cockpit.commands.backlog.handoff:handoff", "Manage handoffs of tasks."),
     "stats": ("cockpit.commands.chains.stats:stats", "Measure the workers of chains."),
     "packet": (
         "cockpit.commands.packets.packet:packet",
@@ -210,8 +196,6 @@ def expand_short_form(args: Sequence[str]) -> list[str]:
 )
 @MODEL
 @APPROVE
-@click.option("--theme", metavar="NAME", help="Use this theme. Default: cockpit-dark.")
-@LOG_JSON
 @click.option(
     "--linear", is_flag=True, help="Print line by line, for screen readers: no full screen."
 )
@@ -224,8 +208,6 @@ def root(
     every: bool,
     model: str | None,
     approve: str | None,
-    theme: str | None,
-    log_json: str | None,
     linear: bool,
 ) -> None:
     """Direct coding agents from your terminal: Enter approves, Escape discusses.
@@ -234,7 +216,7 @@ def root(
     `cockpit run TASK`.
     """
     if ctx.invoked_subcommand is not None:
-        options = (last, session is not None, agent, every, model, approve, theme, log_json, linear)
+        options = (last, session is not None, agent, every, model, approve, linear)
         if any(options):
             raise click.UsageError(
                 f"Options before {ctx.invoked_subcommand!r} open the screen. Write them after the command."
@@ -243,11 +225,11 @@ def root(
     from cockpit.commands.sessions.switch_projects import open_screen
 
     if every:
-        if last or session is not None or agent or model or approve or log_json or linear:
-            raise click.UsageError("--all shows every project; it takes no option but --theme.")
+        if last or session is not None or agent or model or approve or linear:
+            raise click.UsageError("--all shows every project; it takes no other option.")
         from cockpit.commands.sessions.switch_projects import open_all_projects
 
-        ctx.exit(open_all_projects({"[screen] theme": theme}))
+        ctx.exit(open_all_projects())
     if last and session:
         raise click.UsageError("-c and -r exclude each other. Use -r ID to name a session.")
     if agent and model:
@@ -255,12 +237,7 @@ def root(
             "--model is for the built-in agent. An external agent offers its models, with /model, as soon as"
             " it has a session."
         )
-    flags = {
-        "[model] name": model,
-        "[approval] policy": approve,
-        "[screen] theme": theme,
-        "[log] json": log_json,
-    }
+    flags = {"[model] name": model, "[approval] policy": approve}
     if linear:
         from cockpit.commands.sessions.linear import open_linear
 

@@ -111,6 +111,3 @@ APPROVE = click.option(
     " requests as well (reads), or everything that the guards allow except writes to GitHub and high risk"
     " (all). Default: ask.",
 )
-LOG_JSON = click.option(
-    "--log-json", metavar="FILE", help="Append every journal row to FILE as a line of JSON."
-)

@@ -1,0 +1,1 @@
+"""Paths, programs, shell syntax, ``gh``, tokens: everything that touches the outside, checked."""

@@ -22,7 +22,8 @@ from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
 from cockpit.core.project_paths import ROOT_TOKEN
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.store import CapabilityIssued, CapabilityRevoked
+from cockpit.store.journal.details.detail import record_row
+from cockpit.store.journal.details.store import CapabilityChanged
 
 TOKEN_VARIABLE = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
 """The environment variable with the capability token that a process acts under."""
@@ -94,7 +95,7 @@ def revoke(tx: Tx, cap_id: str, by: Caller) -> Token:
     if token.revoked_at is not None:
         raise IllegalTransition(f"Token {cap_id} was revoked already, at {token.revoked_at}.")
     tx.execute("UPDATE capability_tokens SET revoked_at=? WHERE cap_id=?", (tx.now(), cap_id))
-    tx.journal(CapabilityRevoked(cap_id=cap_id, namespace=token.namespace), actor=by.namespace)
+    _journal(tx, token, "revoked", by.namespace)
     return load(tx.connection, cap_id)
 
 
@@ -191,16 +192,13 @@ def _insert(
             tx.now(),
         ),
     )
-    tx.journal(
-        CapabilityIssued(
-            cap_id=cap_id,
-            namespace=namespace,
-            scopes=tuple(ordered),
-            expires_at=expires,
-        ),
-        actor=by if by != _FIRST_START else "engine",
-    )
-    return load(tx.connection, cap_id), secret
+    token = load(tx.connection, cap_id)
+    _journal(tx, token, "issued", by if by != _FIRST_START else "engine")
+    return token, secret
+
+
+def _journal(tx: Tx, token: Token, status: str, actor: str) -> None:
+    tx.journal(record_row(CapabilityChanged, token, status=status), actor=actor)
 
 
 def _read(row: tuple[str, str, str, str | None, str | None, str, str]) -> Token:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from cockpit.core.state_folder import state_root
 FOLDER = "notices"
 """The folder of the state folder with a mark of each notice and channel that was told."""
 BELL = "\a"
+BELL_CHANNEL = "bell"
 TIMEOUT_S = 5.0
 _LONGEST = 300
 _MOST_MARKS = 1_000
@@ -47,6 +48,13 @@ class NotifySettings(Struct, frozen=True):
     """An address that gets each request as JSON."""
     ntfy: str | None = None
     """The address of an ntfy topic."""
+
+
+def read_channels(names: Sequence[str]) -> NotifySettings:
+    """Return where the channels of ``[notify] to`` lead; the bell is the screen's own."""
+    topics = [name.removeprefix("ntfy:") for name in names if name.startswith("ntfy:")]
+    addresses = [name for name in names if name.startswith(("http://", "https://"))]
+    return NotifySettings("desktop" in names, next(iter(addresses), None), next(iter(topics), None))
 
 
 class Notice(Struct, frozen=True):

@@ -57,6 +57,7 @@ _REPAIRS = ("'", '"', ")", '")', "`", '`"', "}", '}"')
 """Endings tried on a text that does not parse: capture reads texts that were cut off."""
 _NUMBER = re.compile(r"(?<![0-9])[0-9]++(?=[A-Za-z_./=:@%+,-])")
 _SIGN = re.compile(r"(?<![$\[{])[@%+](?![(=])")
+_DASH = re.compile(r"(?<=[ \t])-(?=[ \t]*<<)")
 _COMPARISON = re.compile(r"(?<=[ \t])(?:==|=~)(?=[ \t\n;|&]|$)")
 
 
@@ -101,6 +102,7 @@ def _parse_with_grammar(text: str, *, comments: bool = True) -> Script:
     # The grammar reads a copy of the same length, one byte a character, so that its offsets are ours;
     # the record is made from the text itself. No character beyond ASCII is special to a shell.
     copy = re.sub(r"[^\x01-\x7f]", ",", text)
+    copy = _DASH.sub(",", copy)  # which the grammar leaves out before a here-document
     if not comments:
         copy = re.sub(r"(?<!\S)#", ",", copy)
     copy = _hide_false_delimiters(copy)

@@ -1,1 +1,1 @@
-"""The Agent Client Protocol: cockpit's own agent for Zed, JetBrains, Toad and any other client."""
+"""The Agent Client Protocol: cockpit's own agent for editors."""

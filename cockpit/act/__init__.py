@@ -1,1 +1,1 @@
-"""Act: what the agent may do, shown before, done once, with a receipt."""
+"""Act: tools, guards, previews, risk, sandbox, adapters, receipts."""

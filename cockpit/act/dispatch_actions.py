@@ -157,7 +157,6 @@ class Dispatcher:
         adapter = self._adapters[action.action_type]
         if again:
             answer = await self._probe(action)
-            await self._store.write(lambda tx: outbox.record_probe(tx, action.action_id, answer))
             if answer == "done":
                 return Outcome("success", "An earlier attempt had done it.")
             if answer == "unknown":
@@ -255,7 +254,6 @@ class Dispatcher:
                 action.attempts,
             ):
                 return None
-            outbox.record_probe(tx, action.action_id, answer)
             if answer == "done":
                 words = "It was cut off, and had been done."
                 return outbox.confirm(tx, action.action_id, summary=words, detail={"probed": True})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from cockpit.access.commands.judge_command import Place, Risk, judge_command
 from cockpit.access.gh_command import GhCommand, parse_gh
-from cockpit.act.command_risk import Risk, judge
 from cockpit.act.named_scripts import find_scripts
 from cockpit.act.plan_push import plan_pull_request
 from cockpit.act.proposed_action import ActionPreview
@@ -22,12 +22,13 @@ def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> Acti
 
     With ``reads`` it runs in the reading sandbox, where it can change nothing.
     """
-    verdict = judge(payload.argv)
+    sandbox = ground.sandbox
+    place = Place(sandbox.works, str(ground.root))
+    verdict = judge_command(payload.argv, place)
     if verdict.denied:
         raise ActionRefused(f"{shlex.join(payload.argv)[:200]} is not run. {verdict.denied}")
     if reads:
         return _preview_reading(payload)
-    sandbox = ground.sandbox
     line = shlex.join(payload.argv)
     notes = [*sandbox.notes(), *(f"Risk: {reason}." for reason in verdict.reasons)]
     if sandbox.works and any(
@@ -36,14 +37,14 @@ def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> Acti
         notes.append(
             "The project contains your home directory: nothing of it is hidden in the sandbox."
         )
-    if sandbox.works and verdict.network:
+    if sandbox.works and verdict.effect == "leaves":
         notes.append("The network is off in the sandbox; what needs it will fail.")
     scripts = find_scripts(payload.argv, ground.confined)
     return ActionPreview(
         type="run",
         title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
         # Without a sandbox nobody knows what such a command reaches.
-        risk="high" if verdict.unknown and not sandbox.works else verdict.risk,
+        risk="high" if verdict.waits else verdict.risk,
         summary=payload.reason,
         fields=(
             ("argv", line),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cockpit.access.commands.judge_command import is_own_worktree
 from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.run_program import run_git
 from cockpit.act.commit_hooks import COMMIT_HOOKS, Hooks, find_hooks
@@ -68,7 +69,7 @@ async def preview_commit(payload: GitCommit, ground: Workspace) -> ActionPreview
     return ActionPreview(
         type="git_commit",
         title=f"commit {count} (+{total[0]} −{total[1]}): {subject[:80]}",
-        risk="medium",
+        risk="low" if is_own_worktree(str(root)) else "medium",
         summary=f"Commit {count} and nothing else that is staged.",
         fields=tuple(fields),
         body=fence_text(payload.message),  # git keeps its lines: Markdown would join them

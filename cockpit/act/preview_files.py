@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from cockpit.act.command_risk_table import file_risk
+from cockpit.access.commands.command_table import file_risk
 from cockpit.act.proposed_action import ActionPreview, draw_diff
 from cockpit.act.text_edits import (
     MAX_BYTES,

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.act.command_risk import Risk
+from cockpit.access.commands.judge_command import Risk
 from cockpit.core.secrets import mask
 
 _WHOLE = 200_000

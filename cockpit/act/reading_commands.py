@@ -2,7 +2,7 @@
 
 ``run cat a.py`` would bring a file into the context past the gateway: without its place in the packet and
 without the guard against repeated reads. So it becomes a request, and so does every command of
-:mod:`cockpit.access.reads.plain_reads` that scope items replace. All others are commands: those that
+:mod:`cockpit.access.commands.plain_reads` that scope items replace. All others are commands: those that
 change nothing run in the reading sandbox. See ``docs/reference/actions.md``, reading commands.
 """
 
@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from cockpit.access.commands.plain_reads import PlainRead, read_words, sed_lines
 from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.access.reads.plain_reads import PlainRead, read_words, sed_lines
 
 MAX_COUNTED_BYTES = 50_000_000
 """The largest file whose lines are counted for ``tail``."""

@@ -1,1 +1,1 @@
-"""External agents as runners: a role's session run by another program, such as Claude Code or Codex."""
+"""External agents: known ones, their sessions and runs, their streams, their sandbox."""

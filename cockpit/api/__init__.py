@@ -1,1 +1,1 @@
-"""The HTTP API: orientation profiles, packets and feedback, for programs that have a token."""
+"""The HTTP API for holders of tokens, and the screen in a browser."""

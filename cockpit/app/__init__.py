@@ -1,4 +1,4 @@
-"""The Textual application: it draws what the tables say, and asks :class:`cockpit.loop.runtime.Runtime`.
+"""The Textual application: screens, dialogs, actions, and the state that they draw.
 
 Importing this package imports no Textual.
 """

@@ -251,6 +251,8 @@ class CockpitApp(Host):
                 return
             if isinstance(event, events.Key | events.Paste) and event is not self._early_key:
                 self._early_keys.append(event)
+                if isinstance(self.screen, StartingScreen):
+                    self.screen.show_typed(self._early_keys)
                 return
         if self._early_keys is None and self._is_handled_late(event):
             # A widget gets the key first, and what it means (Tab, Enter) comes later: other keys wait.

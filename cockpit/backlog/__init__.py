@@ -1,1 +1,1 @@
-"""The backlog as a service: epics, stories, tasks, dependencies, plans."""
+"""Epics, stories, tasks, dependencies and plans, as one service."""

@@ -20,7 +20,8 @@ def read_names(home: Path | None) -> tuple[str, ...]:
     Returns the names that a task can have as its type, the built-in ones first.
     """
     # Most commands need the built-in types only.
-    from cockpit.loop.intake.task_types import LAYERS, load_task_types
+    from cockpit.loop.intake.layered_files import LAYERS
+    from cockpit.loop.intake.task_types import load_task_types
 
     types = load_task_types(home, user_folder(os.environ)).types.values()
     added = [

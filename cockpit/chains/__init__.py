@@ -1,1 +1,1 @@
-"""Chains: batches of tasks done by one worker process after another."""
+"""Chains: batches of tasks, worker processes, supervision, reports."""

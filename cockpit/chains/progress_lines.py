@@ -29,13 +29,7 @@ from cockpit.store.journal.details.sessions import (
     SessionStopped,
     SessionWaiting,
 )
-from cockpit.store.journal.details.tasks import (
-    TaskDelayed,
-    TaskRunEnded,
-    TaskRunStep,
-    TaskStep,
-    TaskTakenUp,
-)
+from cockpit.store.journal.details.tasks import TaskDelayed, TaskRunStep, TaskTakenUp
 from cockpit.store.journal.journal import Row
 from cockpit.tasks.outage import LIMIT, describe_limit, is_passing
 
@@ -122,43 +116,21 @@ class ProgressLines:
 
 def _line(detail: Detail) -> str:
     match detail:
-        case chains.ChainCreated() | chains.ChainResumed():
-            scope = f"{detail.scope.kind} {detail.scope.id}"
-            scope = "the backlog" if detail.scope.kind == "all" else scope
-            counts = _progress(detail.progress)
-            return f"{detail.chain_id} works on {scope}, on {detail.branch}: {counts}"
+        case chains.ChainChanged():
+            return _chain(detail)
         case chains.ChainFollowed():
             return f"Started because a session of {detail.agent} ended."
         case chains.ChainRequested():
             return "Started by a program over HTTP."
         case chains.ChainUnconfined():
             return f"⚠ no sandbox for {detail.subject}: {one_line(detail.reason)}"
-        case chains.WorkerStarted():
-            mark = state_sign("worker", "running").sign
-            return f"{mark} s{detail.ordinal} (process {detail.pid}): {_progress(detail.progress)}"
-        case chains.WorkerEnded():
-            return _worker_ended(detail)
-        case chains.WorkerCrashed():
-            freed = detail.freed
-            resumed = f"; the next worker resumes {', '.join(freed)}" if freed else ""
-            mark = state_sign("worker", "crashed").sign
-            return f"{mark} s{detail.ordinal} died: {one_line(detail.reason)}{resumed}"
+        case chains.WorkerChanged():
+            return _worker(detail)
         case chains.WorkerDelayed():
             mark = state_sign("worker", "delayed").sign
             if detail.reason.startswith(f"{LIMIT}: "):
                 return f"{mark} s{detail.ordinal} paused: {describe_limit(detail.reason)}"
             return f"{mark} s{detail.ordinal} {describe_retry(detail.delay_s, detail.attempt)}"
-        case chains.ChainDraining(now=True):
-            return "Stopping now; all work is kept."
-        case chains.ChainDraining():
-            return "Draining: running tasks finish their current step, and no other step starts."
-        case chains.ChainCompleted() | chains.ChainStopped():
-            reason = f": {detail.reason}" if detail.reason else ""
-            status = describe_status(detail.status, detail.reason)
-            ended = end_sentence(f"{detail.chain_id} {status}{reason}")
-            return f"{ended} {_progress(detail.progress)}"
-        case chains.ChainReported():
-            return f"Report: {detail.path}"
         case chains.BatchStarted():
             return f"  batch {detail.batch}: {', '.join(detail.task_ids)}"
         case chains.BatchCompleted():
@@ -174,9 +146,6 @@ def _line(detail: Detail) -> str:
             return f"    {one_line(detail.message)}"
         case TaskRunStep():
             return _step(detail)
-        case TaskRunEnded():
-            mark = state_sign("task", detail.step).sign
-            return f"  {mark} {detail.task_id} is {detail.step}: {one_line(detail.summary)}"
         case _:
             return ""
 
@@ -190,11 +159,34 @@ def describe_status(status: str, reason: str) -> str:
     return "has ended" if status == "completed" and reason else f"is {status}"
 
 
-def _worker_ended(detail: chains.WorkerEnded) -> str:
+def _chain(detail: chains.ChainChanged) -> str:
+    counts = _progress(detail.progress)
+    match detail.what:
+        case "draining" if detail.stop_now:
+            return "Stopping now; all work is kept."
+        case "draining":
+            return "Draining: running tasks finish their current step, and no other step starts."
+        case "ended":
+            reason = f": {detail.reason}" if detail.reason else ""
+            status = describe_status(detail.status, detail.reason)
+            return f"{end_sentence(f'{detail.chain_id} {status}{reason}')} {counts}"
+        case "reported":
+            return f"Report: {detail.report_path}"
+        case _:
+            return f"{detail.chain_id} works on {detail.scope}, on {detail.branch}: {counts}"
+
+
+def _worker(detail: chains.WorkerChanged) -> str:
+    mark = state_sign("worker", detail.status).sign
+    if detail.status == "running":
+        return f"{mark} s{detail.ordinal} (process {detail.pid}): {_progress(detail.progress)}"
+    if detail.status == "crashed":
+        freed = detail.freed
+        resumed = f"; the next worker resumes {', '.join(freed)}" if freed else ""
+        return f"{mark} s{detail.ordinal} died: {one_line(detail.reason)}{resumed}"
     used = f"{detail.tokens:,} of {detail.token_limit:,} tokens"
     left_out = f"{round(100 * detail.dropped_share)} % of known facts left out"
     reason = END_REASONS.get(detail.reason, detail.reason)
-    mark = state_sign("worker", detail.status).sign
     return f"{mark} s{detail.ordinal} {reason}; {used}, {left_out}"
 
 
@@ -207,7 +199,9 @@ def _batch_ended(detail: chains.BatchCompleted) -> str:
 
 def _step(detail: TaskRunStep) -> str:
     if detail.step in ("done", "blocked"):
-        return ""
+        mark = state_sign("task", detail.step).sign
+        ended = f"  {mark} {detail.task_id} is {detail.step}: {one_line(detail.summary)}"
+        return ended if detail.outcome else ""
     step = detail.step.replace("_", " ")
     if not detail.outcome:
         attempt = f" {detail.attempt}" if detail.attempt > 1 else ""
@@ -219,9 +213,7 @@ def _step(detail: TaskRunStep) -> str:
     return f"    {detail.task_id} {mark} {step}: {outcome}{ending}"
 
 
-def _progress(counts: chains.ChainProgress | None) -> str:
-    if counts is None:
-        return "no tasks counted"
+def _progress(counts: chains.Progress) -> str:
     text = f"{counts.done}/{pluralize(counts.total, 'task')} done, {counts.ready} ready"
     return f"{text}, {counts.blocked} blocked" if counts.blocked else text
 
@@ -244,16 +236,15 @@ _ROLE_EVENTS = (
     SessionWaiting,
 )
 _CHAIN_EVENTS = (
-    chains.ChainState,
-    chains.ChainReported,
+    chains.ChainChanged,
     chains.ChainFollowed,
     chains.ChainRequested,
     chains.ChainUnconfined,
-    chains.WorkerState,
+    chains.WorkerChanged,
     chains.WorkerDelayed,
     chains.BatchStarted,
     chains.BatchCompleted,
-    TaskStep,
+    TaskRunStep,
     TaskDelayed,
     TaskTakenUp,
 )

@@ -66,7 +66,8 @@ def session_before(connection: sqlite3.Connection, chain: Chain) -> EndedSession
     """Return the session that the chain was started or resumed after; None where the user did that."""
     row = connection.execute(
         "SELECT action, detail_json FROM journal WHERE seq=(SELECT max(seq) FROM journal"
-        " WHERE action IN ('chain.created','chain.resumed','chain.followed')"
+        " WHERE (action='chain.followed' OR (action='chain.changed' AND"
+        " json_extract(detail_json, '$.what') IN ('created','resumed')))"
         " AND json_extract(detail_json, '$.chain_id')=?)",
         (chain.chain_id,),
     ).fetchone()

@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from cockpit.access.principals import journal_actor
 from cockpit.access.token_scopes import APPROVE, AUDIT_READ
 from cockpit.collections.collection import LIMIT, Collection, Doing, Field, Verb, View, open_records
 from cockpit.store.sessions import events
@@ -22,7 +21,7 @@ def _read(view: View, state: Any, limit: int) -> Sequence[StoredEvent]:
 
 
 def _retry(doing: Doing, row: StoredEvent) -> str:
-    event = events.retry(doing.tx, row.event_id, actor=journal_actor(doing.caller))
+    event = events.retry(doing.tx, row.event_id)
     kind, _, session = event.source.partition("session/")
     resume = f" Resume its session: cockpit -r {session}" if session and not kind else ""
     return f"{event.event_id} waits to be handled.{resume}"

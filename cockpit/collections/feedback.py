@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
 
 from cockpit.collections.choose_session import choose_session
 from cockpit.collections.collection import LIMIT, Collection, Field, Part, View, open_records
@@ -16,19 +19,26 @@ from cockpit.store.context.wave_feedback import Feedback, feedback_body
 from cockpit.store.sessions import waves
 
 
-def _read(view: View, session: str | None, limit: int) -> Sequence[Feedback]:
+class JudgedWave(Struct, frozen=True):
+    """The newest score of a wave, and every one, the oldest first, where it is shown alone."""
+
+    newest: Feedback
+    history: Sequence[Feedback] = ()
+
+
+def _read(view: View, session: str | None, limit: int) -> Sequence[JudgedWave]:
     if view.connection is None:
         return ()
     named = None if session is None else choose_session(view.connection, session)
-    return wave_feedback.select_recent(view.connection, named, limit)
+    return [JudgedWave(row) for row in wave_feedback.select_recent(view.connection, named, limit)]
 
 
-def _find(view: View, name: str) -> Feedback:
+def _find(view: View, name: str) -> JudgedWave:
     connection = open_records(view)
     rows = wave_feedback.select_history(connection, choose_wave(connection, name))
     if not rows:
         raise NotFound(f"Wave {name} has no score yet. A wave gets its score when it ends.")
-    return rows[-1]
+    return JudgedWave(rows[-1], rows)
 
 
 def choose_wave(connection: sqlite3.Connection, named: str) -> str:
@@ -56,7 +66,15 @@ def word_score(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _detail(row: Feedback) -> Iterator[Part]:
+def _document(shown: JudgedWave) -> dict[str, Any]:
+    return {
+        **feedback_body(shown.newest),
+        "history": [feedback_body(row) for row in shown.history],
+    }
+
+
+def _detail(shown: JudgedWave) -> Iterator[Part]:
+    row = shown.newest
     assessment, operator = row.assessment, row.assessment.operator
     words = f": {operator.words}" if operator is not None and operator.words else ""
     yield Part(text=row.wave_id)
@@ -76,7 +94,7 @@ def _detail(row: Feedback) -> Iterator[Part]:
     yield Part("missed signals", missed)
 
 
-COLLECTION = Collection[Feedback](
+COLLECTION = Collection[JudgedWave](
     name="feedback",
     command="feedback",
     title="Feedback",
@@ -93,18 +111,21 @@ COLLECTION = Collection[Feedback](
     row="WAVE",
     sample="last",
     columns={
-        "WAVE": lambda row: row.wave_id,
-        "QUALITY": lambda row: word_score(row.assessment.score),
-        "MISSED": lambda row: str(len(row.assessment.missed)),
-        "REGRET": lambda row: ", ".join(row.assessment.regrets) or "–",
-        "USER": lambda row: row.assessment.operator.verdict if row.assessment.operator else "–",
-        "PROFILE": lambda row: f"{row.profile_id} v{row.profile_version}",
+        "WAVE": lambda row: row.newest.wave_id,
+        "QUALITY": lambda row: word_score(row.newest.assessment.score),
+        "MISSED": lambda row: str(len(row.newest.assessment.missed)),
+        "REGRET": lambda row: ", ".join(row.newest.assessment.regrets) or "–",
+        "USER": lambda row: (
+            row.newest.assessment.operator.verdict if row.newest.assessment.operator else "–"
+        ),
+        "PROFILE": lambda row: f"{row.newest.profile_id} v{row.newest.profile_version}",
     },
     read=_read,
     find=_find,
     none="No scores yet. A wave gets its score when it ends.",
     detail=lambda row: tuple(_detail(row)),
-    body=feedback_body,
+    body=lambda row: feedback_body(row.newest),
+    document=_document,
     filters=(
         Field("session", "List only waves of this session, an id or last.", metavar="ID"),
         LIMIT,

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from cockpit.collections.collection import Collection, Listed, Part, View
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
+from cockpit.loop.intake.layered_files import LAYERS
 from cockpit.loop.intake.task_type_layers import (
     LayerChange,
     LayeredType,
     describe_keys,
     explain_layers,
 )
-from cockpit.loop.intake.task_types import LAYERS
 from cockpit.loop.trust.list_rules import list_states
 
 _TEXTS = ("template", "project_words")

@@ -52,16 +52,12 @@ def list_settings(project: Path | None, env: Mapping[str, str] = os.environ) -> 
 def find_setting(name: str) -> Key:
     """Return the setting that ``name`` names: ``limits.max_waves``, ``[limits] max_waves``, ``max_waves``.
 
-    Raises :class:`ConfigInvalid` for an unknown name and for one that several tables have.
+    Raises :class:`ConfigInvalid` for an unknown name.
     """
     plain = name.replace("[", "").replace("]", ".").replace(" ", "")
-    matches = [key for key in KEYS if plain in (f"{key.table}.{key.name}", key.name)]
-    exact = [key for key in matches if plain == f"{key.table}.{key.name}"] or matches
-    if len(exact) == 1:
-        return exact[0]
-    if exact:
-        names = ", ".join(f"{key.table}.{key.name}" for key in exact)
-        raise ConfigInvalid(f"Several settings are named {name}: {names}.")
+    for key in KEYS:
+        if plain in (f"{key.table}.{key.name}", key.name):
+            return key
     raise ConfigInvalid(f"There is no setting {name[:80]}. `cockpit settings` lists them.")
 
 

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from cockpit.access.notices import NotifySettings
+from cockpit.access.notices import BELL_CHANNEL, NotifySettings, read_channels
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
-from cockpit.chains.remote.scale_settings import ScaleSettings
+from cockpit.chains.remote.scale_settings import ScaleSettings, read_scale
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.project_trust import is_trusted
@@ -43,7 +43,6 @@ from cockpit.loop.runtime_settings import (
     ProfileChangeLimits,
     RunnerSettings,
     RuntimeSettings,
-    TrustSettings,
     WebhookRule,
 )
 from cockpit.tasks.agent_changes.change_effects import CHANGE_EFFECTS
@@ -53,16 +52,20 @@ if TYPE_CHECKING:
     from cockpit.store.sessions.sessions import Session
 
 LARGEST_FILE = 1_000_000
-_FREE_TABLES = ("keys", "runner", "prices", "sandbox", "mcp", "webhook")
-"""Tables that are not lists of settings: actions of the screen, runners, models, sandbox, MCP servers, rules
-for events of GitHub."""
-
+_FREE_TABLES = {
+    "keys": "change what your keys do",
+    "runner": "name programs that run on your machine",
+    "prices": "say what your models cost",
+    "sandbox": "say what its programs may do",
+    "mcp": "",
+    "webhook": "decide what work is begun",
+}
+"""Tables that are no lists of settings, and what one of a repository would do; ``mcp`` only tightens."""
 
 _OPTIONS = {
     "[model] name": "--model",
     "[approval] policy": "--approve",
     "[approval] deadline_s": "--deadline",
-    "[log] json": "--log-json",
 }
 """Options of commands that are not named as their setting is."""
 
@@ -144,23 +147,8 @@ class _Layers:
                 )
             if not isinstance(body, dict):
                 raise ConfigInvalid(f"{path}: {table} is a table. Write it as [{table}].")
-            if table == "keys":
-                self._remap(path, body, trusted)
-                continue
-            if table == "runner":
-                self._read_runners(path, body, trusted)
-                continue
-            if table == "prices":
-                self._read_prices(path, body, trusted)
-                continue
-            if table == "mcp":
-                self._read_servers(path, body, trusted)
-                continue
-            if table == "sandbox":
-                self._read_sandbox(path, body, trusted)
-                continue
-            if table == "webhook":
-                self._read_webhooks(path, body, trusted)
+            if table in _FREE_TABLES:
+                self._read_free_table(path, table, body, trusted)
                 continue
             for name, value in body.items():
                 key = find_key(table, name)
@@ -200,7 +188,6 @@ class _Layers:
             "observe",
             "adaptation",
             "knowledge",
-            "trust",
             "work",
             "headless",
             "scale",
@@ -215,13 +202,17 @@ class _Layers:
                 continue
             part, _, name = key.field.rpartition(".")
             parts[part][name] = value
+        try:
+            scale = read_scale(**parts["scale"])
+        except ValueError as error:
+            raise ConfigInvalid(f"[scale] server: {error}.") from error
+        channels = parts["notify"].get("to", (BELL_CHANNEL,))
         runtime = RuntimeSettings(
             model=ModelSettings(**parts["model"], prices=MappingProxyType(self._prices)),
             limits=Limits(**parts["limits"]),
             observe=ObserveLimits(**parts["observe"]),
             adaptation=ProfileChangeLimits(**parts["adaptation"]),
             knowledge=KnowledgeSettings(**parts["knowledge"]),
-            trust=TrustSettings(**parts["trust"]),
             user_dir=user_folder(env),
             environment=dict(env),
             runners=MappingProxyType(self._runners),
@@ -243,9 +234,10 @@ class _Layers:
             runtime=runtime,
             work=WorkSettings(**parts["work"]),
             headless=HeadlessSettings(**parts["headless"]),
-            scale=ScaleSettings(**parts["scale"]),
+            scale=scale,
             retention=RetentionSettings(**parts["retention"]),
-            notify=NotifySettings(**parts["notify"]),
+            notify=read_channels(channels),
+            bell=BELL_CHANNEL in channels,
             keys=MappingProxyType(self._keys),
             origins=MappingProxyType(self._origins),
             values=MappingProxyType({key.full: each for key, each in self._values.items()}),
@@ -297,11 +289,6 @@ class _Layers:
                 f"{place} is not allowed here, because a repository may not decide how long your records "
                 f"stay. To prune them, {override}."
             )
-        if key.table == "adaptation" and isinstance(value, str) and value != key.default:
-            raise ConfigInvalid(
-                f"{place} can only be {key.default!r} here, because a repository may not change "
-                f"profiles without you. To use {value!r}, {override}."
-            )
         if key.project == "none" and value != key.default:
             only = "not allowed" if key.default is None else f"only {key.default!r}"
             raise ConfigInvalid(
@@ -328,91 +315,61 @@ class _Layers:
                 f"a repository may only {may}. To {other} it, {override}."
             )
 
-    def _remap(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
-        if not trusted:
+    def _read_free_table(
+        self, path: Path, table: str, body: Mapping[str, Any], trusted: bool
+    ) -> None:
+        """Read a table that is no list of settings; what reads it is loaded only for who has one."""
+        if not trusted and (why := _FREE_TABLES[table]):
             raise ConfigInvalid(
-                f"{path}: [keys] is not allowed here, because a repository may not change what your keys "
-                "do. Move it to your own configuration."
+                f"{path}: [{table}] is not allowed here, because a repository may not {why}. Move it to your"
+                " own configuration."
             )
-        for action, value in body.items():
-            keys = [value] if isinstance(value, str) else value
-            valid = isinstance(keys, list) and all(isinstance(key, str) and key for key in keys)
-            if not valid:
-                raise ConfigInvalid(
-                    f"{path}: [keys] {action} must be a key such as 'ctrl+g', or a list of keys."
-                )
-            self._keys[action] = tuple(keys)
-        self._origins["[keys]"] = str(path)
-
-    def _read_prices(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
-        if not trusted:
-            raise ConfigInvalid(
-                f"{path}: [prices] is not allowed here, because a repository may not say what your models "
-                "cost. Move it to your own configuration."
-            )
-        # Few users set prices: what reads them is loaded only then.
-        from cockpit.config.prices import read_prices
-
         try:
-            self._prices |= read_prices(body)
+            match table:
+                case "keys":
+                    self._keys |= _read_keys(body)
+                case "runner":
+                    from cockpit.config.runners import read_runners
+
+                    self._runners |= read_runners(body)
+                case "prices":
+                    from cockpit.config.prices import read_prices
+
+                    self._prices |= read_prices(body)
+                case "sandbox":
+                    from cockpit.config.sandbox_table import read_sandbox
+
+                    self._sandbox = read_sandbox(body)
+                case "webhook":
+                    from cockpit.config.webhook_table import read_webhooks
+
+                    self._webhooks |= read_webhooks(body)
+                case _:
+                    from cockpit.config.mcp_table import read_servers, tighten_servers
+
+                    self._servers = (
+                        {**self._servers, **read_servers(body)}
+                        if trusted
+                        else tighten_servers(self._servers, body)
+                    )
         except OutOfBounds as error:
             raise ConfigInvalid(f"{path}: {error}.") from error
-        self._origins |= {f'[prices."{model}"]': str(path) for model in body}
+        if table in ("keys", "sandbox"):
+            self._origins[f"[{table}]"] = str(path)
+        else:
+            form = '[prices."{}"]' if table == "prices" else f"[{table}.{{}}]"
+            self._origins |= {form.format(name): str(path) for name in body}
 
-    def _read_sandbox(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
-        if not trusted:
-            raise ConfigInvalid(
-                f"{path}: [sandbox] is not allowed here, because a repository may not say what its programs "
-                "may do. Move it to your own configuration."
-            )
-        from cockpit.config.sandbox_table import read_sandbox
 
-        try:
-            self._sandbox = read_sandbox(body)
-        except OutOfBounds as error:
-            raise ConfigInvalid(f"{path}: {error}.") from error
-        self._origins["[sandbox]"] = str(path)
-
-    def _read_webhooks(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
-        if not trusted:
-            raise ConfigInvalid(
-                f"{path}: [webhook] is not allowed here, because a repository may not decide what work is"
-                " begun. Move it to your own configuration."
-            )
-        from cockpit.config.webhook_table import read_webhooks
-
-        try:
-            self._webhooks |= read_webhooks(body)
-        except OutOfBounds as error:
-            raise ConfigInvalid(f"{path}: {error}.") from error
-        self._origins |= {f"[webhook.{name}]": str(path) for name in body}
-
-    def _read_servers(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
-        from cockpit.config.mcp_table import read_servers, tighten_servers
-
-        try:
-            if trusted:
-                self._servers |= read_servers(body)
-            else:
-                self._servers = tighten_servers(self._servers, body)
-        except OutOfBounds as error:
-            raise ConfigInvalid(f"{path}: {error}.") from error
-        self._origins |= {f"[mcp.{name}]": str(path) for name in body}
-
-    def _read_runners(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
-        if not trusted:
-            raise ConfigInvalid(
-                f"{path}: [runner] is not allowed here, because a repository may not name programs that "
-                "run on your machine. Move it to your own configuration."
-            )
-        # Runners import the code that starts programs, which is slower to load than all other settings.
-        from cockpit.config.runners import read_runners
-
-        try:
-            self._runners |= read_runners(body)
-        except OutOfBounds as error:
-            raise ConfigInvalid(f"{path}: {error}.") from error
-        self._origins |= {f"[runner.{name}]": str(path) for name in body}
+def _read_keys(body: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Read ``[keys]``: the keys of actions of the screen. Raises :class:`OutOfBounds`."""
+    read = {}
+    for action, value in body.items():
+        keys = [value] if isinstance(value, str) else value
+        if not (isinstance(keys, list) and all(isinstance(key, str) and key for key in keys)):
+            raise OutOfBounds(f"[keys] {action} must be a key such as 'ctrl+g', or a list of keys")
+        read[action] = tuple(keys)
+    return read
 
 
 def _document(path: Path, trusted: bool) -> dict[str, Any]:

@@ -13,6 +13,11 @@ TEXT = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
 
 NAMES = tuple[TEXT, ...]
 """The type of a list of texts."""
+CHANNELS = tuple[
+    Annotated[str, msgspec.Meta(pattern="^(bell|desktop|(ntfy:)?https?://.+)$", max_length=2000)],
+    ...,
+]
+"""The type of a list of channels for notices."""
 COMMANDS = TEXT | NAMES
 """The type of a list of commands; one text is a list of one."""
 VARIABLES = dict[Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,99}$")], TEXT]

@@ -1,1 +1,1 @@
-"""Errors, clock and ids, canonical JSON, secret masking, project paths: imported by every room."""
+"""Errors, clock and ids, canonical JSON, secret masking, project paths."""

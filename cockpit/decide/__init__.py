@@ -1,0 +1,1 @@
+"""Decide: packets as prompts, model providers, the offline rules."""

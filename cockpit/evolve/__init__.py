@@ -1,1 +1,1 @@
-"""Evolve: a tool that is missing is written test first, in the sandbox, and adopted by the user."""
+"""A missing tool, written test first in the sandbox, adopted by the user."""

@@ -1,1 +1,1 @@
-"""The hook command: stores events of external agents in a short process."""
+"""One short process per hook event of an external agent."""

@@ -68,7 +68,7 @@ def decide_permission(
     if approval not in ("reads", "all"):
         return None
     judged = judge_tool(event.tool, event.arguments, event.command, root=place.root, cwd=event.cwd)
-    if judged.reads or (judged.risk != "high" and approval == "all"):
+    if judged.reads or (not judged.waits and approval == "all"):
         return PermissionDecision(
             "allow", f"cockpit's policy {approval!r} allows it.", f"policy:{approval}"
         )

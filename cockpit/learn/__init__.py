@@ -1,0 +1,1 @@
+"""Learn: feedback on waves, capture of work in progress."""

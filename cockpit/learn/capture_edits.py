@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
-from cockpit.access.reads.plain_reads import read_words
+from cockpit.access.commands.plain_reads import read_words
 from cockpit.access.shell_commands import RanCommand
 from cockpit.learn.capture_scripts import list_node_writes, list_python_writes
 

@@ -1,1 +1,1 @@
-"""cockpit from a Python program: the loop without a screen or a command line."""
+"""cockpit from a Python program: the loop without a screen."""

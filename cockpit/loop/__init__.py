@@ -1,0 +1,1 @@
+"""Sessions: phases, decisions, permissions, trust, and the runtime that every surface asks."""

@@ -196,9 +196,8 @@ class Runtime(Services):
         model_name = engine.model(model).name
         if (limits or engine.settings.limits).max_cost is not None:
             await asyncio.to_thread(require_price, model_name, engine.settings.model.prices)
-        grants = is_typed and engine.settings.named_files == "grant"
         opened = await opening(
-            task, kind, self.place, engine.repo, details=details, is_typed=grants
+            task, kind, self.place, engine.repo, details=details, is_typed=is_typed
         )
         if backlog_task is not None:
             opened = await brief_on_task(engine, opened, backlog_task, self.agents)

@@ -62,16 +62,14 @@ class ObserveLimits(Struct, frozen=True):
 class ProfileChangeLimits(Struct, frozen=True):
     """The administrator's rules for profile changes; see ``docs/reference/kernel.md``."""
 
-    auto: Literal["never", "weights"] = "never"
-    """Changes that a policy approves without the user."""
+    auto: Literal["never", "suggested", "weights"] = "suggested"
+    """Weights that pass without the user: none, those that a session suggests, or also an agent's."""
     at_horizon: Literal["revert", "promote_if_better"] = "promote_if_better"
     """What happens when a temporary change expires."""
     max_waves: int = 50
     """The longest that a temporary change applies."""
     floor_percent: int = 100
     """The lowest floor that a change may set, as a percentage of the shipped one."""
-    suggests: bool = True
-    """Whether a session's own suggestion of weights passes without the user."""
     min_judged_waves: int = 3
     """Waves that must have been judged under each of two versions before they are compared."""
 
@@ -143,7 +141,6 @@ class RuntimeSettings(Struct, frozen=True):
     policy_is_final: bool = False
     """Whether an option or the project set it: then no task type changes it."""
     token_budget: int = DEFAULT_BUDGET
-    answer_tokens: int = 8_000
     limits: Limits = field(default_factory=Limits)
     observe: ObserveLimits = field(default_factory=ObserveLimits)
     adaptation: ProfileChangeLimits = field(default_factory=ProfileChangeLimits)
@@ -153,9 +150,6 @@ class RuntimeSettings(Struct, frozen=True):
     """Whether the first wave begins with the frame: names, state of the checkout, tests."""
     test_command: str | None = None
     """``[work] test_command``, as the frame names it; None: it is looked for."""
-    named_files: str = "grant"
-    """``grant``: files that the user names in typed words are read without asking; ``ask``: they are
-    proposed."""
     knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
     trust: TrustSettings = field(default_factory=TrustSettings)
     user_dir: Path = Path()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
@@ -22,10 +21,6 @@ from cockpit.loop.knowledge.librarian import Librarian
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.loop.skills.project_skills import ProjectSkills, open_project_skills
 from cockpit.loop.tools.added_tools import AddedTools
-from cockpit.observe.freshness.kept_answers import KeptAnswers
-from cockpit.store.context import profiles
-from cockpit.store.context.profile_model import Profile
-from cockpit.store.context.text_cache import TextCache
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
@@ -52,12 +47,6 @@ class Engine(Struct, frozen=True):
     models: dict[str | None, Model] = field(default_factory=dict)
     loaded_roles: list[LoadedRoles] = field(default_factory=list)
     """The roles, once they were needed."""
-    profiles: dict[tuple[str, int], Profile] = field(default_factory=dict)
-    """The versions of profiles that were read; their content never changes."""
-    texts: TextCache = field(default_factory=TextCache)
-    """The texts of facts that were rendered."""
-    answers: KeptAnswers = field(default_factory=KeptAnswers)
-    """What was read, by scope item: served again while nothing has changed."""
     shelves: list[ProjectSkills] = field(default_factory=list)
     """the project's skills, once it was needed."""
     librarians: list[Librarian] = field(default_factory=list)
@@ -109,17 +98,6 @@ class Engine(Struct, frozen=True):
         """Return the token budget of packets for the model of that full name."""
         settings = self.settings
         return await asyncio.to_thread(fit_budget, model, settings.token_budget, settings.model)
-
-    def profile(self, connection: sqlite3.Connection, profile_id: str, version: int) -> Profile:
-        """Return a version of a profile, read once; for its content, not for its status.
-
-        Raises :class:`~cockpit.core.errors.NotFound`.
-        """
-        profile = self.profiles.get((profile_id, version))
-        if profile is None:
-            profile = profiles.load(connection, profile_id, version)
-            self.profiles[(profile_id, version)] = profile
-        return profile
 
     def close(self) -> None:
         """Close what was opened when it was first needed."""

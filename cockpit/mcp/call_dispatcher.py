@@ -134,7 +134,6 @@ class Dispatcher:
         self._opening = asyncio.Lock()
         self._resources = AsyncExitStack()
         self.own_tools = OwnTools(store, place, settings)
-        self._answer_tokens = settings.answer_tokens
         self.refused = RefusedRequests(store, "mcp")
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
 
@@ -174,7 +173,6 @@ class Dispatcher:
                 caller,
                 read,
                 session_id=self.session_id(caller, client),
-                cap_tokens=self._answer_tokens,
             )
 
         now = format_time(self.store.clock.now())

@@ -1,1 +1,1 @@
-"""Orient: the facts of a session, compiled under a budget into what one wave knows."""
+"""Orient: scores, bands, the compiler of packets, profile changes, skills."""

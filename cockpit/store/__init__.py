@@ -1,1 +1,1 @@
-"""Ground floor: the SQLite file, its migrations, the journal, one module per aggregate."""
+"""The SQLite file, its migrations, the journal, one module per aggregate."""

@@ -38,7 +38,6 @@ from cockpit.store.chains import retry_delays, task_runs, worktrees
 from cockpit.store.chains.task_runs import ENDS, Step
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.tasks import RoleRestored
 from cockpit.tasks import role_usage
 from cockpit.tasks.agent_changes.unheld_files import add_unheld, list_unheld
 from cockpit.tasks.change_for_review import describe_evidence, read_change
@@ -407,18 +406,6 @@ class _TaskRun:
         step = self._reload(step)
         restored = await restore_tests(root, before)
         await self._commit(worktree, f"fix the failing tests, try {step.attempt}", result.summary)
-        if restored:
-            await self._store.write(
-                lambda tx: tx.journal(
-                    RoleRestored(
-                        task_id=self._task_id,
-                        session_id=step.session_id,
-                        role="fixer",
-                        paths=tuple(restored),
-                    ),
-                    session_id=step.session_id or "",
-                )
-            )
         # A fixer that used up its waves may have fixed it all the same: the tests decide.
         outcome = "blocked" if result.status == "blocked" else "done"
         tip = await commit_of(root, "HEAD")

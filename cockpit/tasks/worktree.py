@@ -110,8 +110,7 @@ async def ensure_chain_worktree(
     """The tree in which ``branch`` is checked out and tasks are merged.
 
     The branch starts at the current commit of the user's checkout; their uncommitted work is
-    not in it, and ``unseen_changes`` of ``worktree.changed`` counts it. A branch
-    without a chain moves on to the user's current commit, if that contains it. Raises
+    not in it. A branch without a chain moves on to the user's current commit, if that contains it. Raises
     :class:`WorktreeError`.
     """
     name = worktree_name(branch)
@@ -122,7 +121,6 @@ async def ensure_chain_worktree(
             await _follow_head(place, existing, chain_id)
             return existing
         base = await commit_of(place.home, f"refs/heads/{branch}") or await head_commit(place)
-        unseen = len(await uncommitted_files(place.root))
         worktree = await store.write(
             lambda tx: worktrees.register(
                 tx,
@@ -132,7 +130,6 @@ async def ensure_chain_worktree(
                 path=str(worktrees_folder(place) / name),
                 branch=branch,
                 base_commit=base,
-                unseen=unseen,
             )
         )
         await _check_out(place, worktree)
@@ -356,7 +353,7 @@ async def _free_name(place: ProjectPaths, branch: str) -> str:
         if not await _is_branch(place, name):
             return name
     raise WorktreeError(
-        f"All names from {branch} on are taken; remove old ones: `cockpit worktrees clean`."
+        f"All names from {branch} on are taken; remove old ones: `cockpit chain worktrees --clean`."
     )
 
 

@@ -192,10 +192,13 @@ def test_no_project_chooses_where_requests_are_sent(tmp_path):
     for name in ("mine", "project"):
         (tmp_path / name).mkdir()
     env = {"COCKPIT_CONFIG_DIR": str(tmp_path / "mine")}
-    text = '[notify]\nwebhook = "https://example.org/hook"\n'
+    text = '[notify]\nto = ["https://example.org/hook", "ntfy:https://example.org/topic"]\n'
     (tmp_path / "mine" / "config.toml").write_text(text)
     settings = load_settings(tmp_path / "project", env=env)
-    assert settings.notify.webhook == "https://example.org/hook"
+    assert settings.notify == NotifySettings(
+        webhook="https://example.org/hook", ntfy="https://example.org/topic"
+    )
+    assert not settings.bell
     (tmp_path / "project" / "config.toml").write_text(text.replace("example", "other"))
-    with pytest.raises(ConfigInvalid, match="not allowed here"):
+    with pytest.raises(ConfigInvalid, match="a repository may not decide it"):
         load_settings(tmp_path / "project", env=env)

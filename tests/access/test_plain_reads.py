@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from examples import examples
 
-from cockpit.access.reads.plain_reads import read_line, read_words
-from cockpit.access.reads.reading_place import ReadingPlace, why_not_read
+from cockpit.access.commands.plain_reads import read_line, read_words
+from cockpit.access.commands.reading_place import ReadingPlace, why_not_read
 
 PLAIN = """
 cat a.py

@@ -106,7 +106,7 @@ DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
             "observe/test_observe_masking.py"),
     Defence("what is not a known read is not a read",
-            "cockpit.access.reads.reading_place:why_not_read", _empty,
+            "cockpit.access.commands.reading_place:why_not_read", _empty,
             "access/test_plain_reads.py::test_outside_the_sandbox_its_files_decide"),
     Defence("foreign text has a frame", "cockpit.commands.sessions.proposal_text:barred",
             lambda text, *_: text.split("\n"), "adversarial/test_frames.py"),
@@ -143,7 +143,7 @@ DEFENCES = (
     Defence("secrets in other forms are masked", "cockpit.core.masking.hidden_secrets:mask_hidden",
             _first, "adversarial/test_harder_secrets.py::test_secrets_in_harder_forms_are_masked"),
     Defence("a command that hides what it runs asks",
-            f"{_PERMISSIONS}.ordinary_commands:why_not_ordinary", _empty,
+            "cockpit.access.commands.judge_command:_Judging._require_known", _nothing,
             "adversarial/test_unjudged_commands.py::test_what_a_command_hides_is_asked_about"),
     Defence("a terminal of a process without one is nobody's", f"{_PRESENCE}:_explain_terminal", _empty,
             "adversarial/test_presence_in_browser.py"

@@ -196,8 +196,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     shown += [on_terminal(world, *WORK, "--task", "T-2", "--runner", "leaky"), on_screen(world)]
     for words in (
         ("debug", "journal", "export"), ("sessions", "export", "last"), ("tasks", "export"),
-        ("tasks", "T-1"), ("handoff", "T-1", "--details"), ("chain", "report", "1"),
-        ("debug", "outbox"), ("debug", "packet", "explain"), ("proposals", "--all"), ("wip", "T-2"),
+        ("tasks", "T-1"), ("tasks", "handoff", "T-1"), ("chain", "1", "--report"),
+        ("debug", "outbox"), ("debug", "packet", "explain"), ("proposals", "--all"), ("tasks", "wip", "T-2"),
         ("prune", "--older-than", "2999-01-01", "--journal"),
     ):  # fmt: skip
         run(*words)

@@ -8,7 +8,7 @@ and does the task all the same.
 
 from __future__ import annotations
 
-# ruff: noqa: PTH109 -- it starts as fast as it can
+# ruff: noqa: PTH103, PTH109, PTH120 -- it starts as fast as it can
 import json
 import os
 import re
@@ -37,9 +37,10 @@ def answer_to(prompt: str) -> tuple[str, dict[str, Any]]:
     """Return the file to write, empty for none, and the answer."""
     if "reviewer of" in prompt:
         return "", VERDICT
-    part = re.search(r"implementer of T-\d+: Write (part\d+)", prompt)
-    assert part is not None
-    return "" if reads() else f"{os.getcwd()}/{part[1]}.py", DONE
+    named = re.search(r"Write (part\d+)|`([\w./-]+)`", prompt)
+    if named is None or reads():
+        return "", DONE
+    return f"{os.getcwd()}/{named[2] or named[1] + '.py'}", DONE
 
 
 def reads() -> bool:
@@ -47,6 +48,7 @@ def reads() -> bool:
 
 
 def write(path: str, text: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 

@@ -76,7 +76,6 @@ async def test_claude_codes_stream_is_journalled_like_a_session_of_ours(runs: Ru
     told = [(row.action, row.raw_detail().get("title")) for row in runs.rows("runner.")]
     assert told == [
         ("runner.started", None),
-        ("runner.joined", None),
         ("runner.tool_started", "Edit calc.py"),
         ("runner.tool_ended", "Edit calc.py"),
         ("runner.tool_started", "Bash python -m unittest"),

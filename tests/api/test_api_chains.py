@@ -67,7 +67,7 @@ def test_a_program_starts_and_drains_a_chain(world: Chains) -> None:
         tricked = http.post("/api/chains", json={"runner": "--approve=all"}, headers=bot)
         problem = told(tricked, 422, "chain_command_failed")
         assert "no runner '--approve=all'" in problem["detail"]
-        assert "--request" not in problem["detail"] and world.rows("chain.created") == []
+        assert "--request" not in problem["detail"] and world.rows("chain.changed") == []
         # Two at once with one key: one chain.
         with ThreadPoolExecutor(2) as threads:
             both = [
@@ -91,12 +91,12 @@ def test_a_program_starts_and_drains_a_chain(world: Chains) -> None:
         drained = http.post(f"{where}/stop", headers=bot).json()
         assert drained["status"] == "draining"
         wait_for(lambda: http.get(where, headers=bot).json()["status"] == "stopped")
-        (drain,) = made.recorded("chain.draining")
+        _, drain, *_ = made.recorded("chain.changed")
         assert drain[0] == "bot"  # the journal names who asked, not the user
     # The server is gone; what the chain did is not, and the command line goes on with it.
     requests = world.rows("chain.requested")
     assert [row["chain_id"] for row in requests] == ["ch-1"]
-    assert len(world.rows("chain.created")) == 1
+    assert [row["what"] for row in world.rows("chain.changed")].count("created") == 1
     assert not world.read(verify_chain.verify).broken
 
 

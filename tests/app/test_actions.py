@@ -9,9 +9,8 @@ import pytest
 from msgspec import structs
 
 from cockpit.app import key_hints
-from cockpit.app.actions.action import GROUPS
 from cockpit.app.actions.context import ActionContext
-from cockpit.app.actions.registry import ACTIONS, FIXED, keys_markdown, remap
+from cockpit.app.actions.registry import ACTIONS, FIXED, remap
 from cockpit.app.actions.screen_actions import ScreenActions, bindings
 from cockpit.app.dialogs.help import HelpText
 
@@ -28,18 +27,6 @@ def test_ids_are_unique_and_every_binding_finds_its_action():
         # A key can be clicked as well, in the footer or in the menu of keys.
         assert action.press or action.palette, f"{action.id} has no way in"
         assert action.run is not None or (action.keys and not action.palette), action.id
-
-
-def test_the_reference_page_lists_every_action_with_its_keys():
-    page = keys_markdown()
-    rows = [line for line in page.splitlines() if line.startswith("| ") and "`[keys]`" not in line]
-    assert len([row for row in rows if "---" not in row]) == len(ACTIONS)
-    for action in ACTIONS:
-        (row,) = [row for row in rows if f"| `{action.id}` |" in row]
-        assert row.startswith(f"| {action.title} |")
-        assert all(f"`{key}`" in row for key in (*action.keys, *action.pane_keys))
-        assert row.endswith("| yes |" if action.id not in FIXED else "| no |")
-    assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == list(GROUPS)
 
 
 def test_no_chord_does_two_things():

@@ -13,7 +13,6 @@ from app_world import calm, on_screen, until
 from learn.learn_world import World, fact
 from loop.trust.trust_world import TrustWorld
 from msgspec import Struct
-from msgspec.structs import replace
 from starlette.testclient import TestClient
 from state_for_tests import LOAD_SKILLS, kept_variables
 
@@ -30,7 +29,7 @@ from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
 from cockpit.core.state_folder import VARIABLE
 from cockpit.loop.runtime import Runtime
-from cockpit.loop.runtime_settings import RuntimeSettings, TrustSettings
+from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher
 from cockpit.mcp.collection_tools import COLLECTION_TOOLS
 from cockpit.store.db.transaction import Tx
@@ -39,13 +38,11 @@ from cockpit.store.sessions import events, outbox
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = RuntimeSettings(trust=TrustSettings(3, 2, 90))
 TYPE = """+++
 name = "bug"
 context_hints = ["Rates live in rates.py"]
 +++
 """
-CONFIG = "[trust]\napprovals = 3\nsessions = 2\n"
 
 GUARD = '''
 def check(call, session):
@@ -106,18 +103,15 @@ def filled(
     """A row of each collection."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(skill_layers, "ENABLED", True)
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "config.toml").write_text(CONFIG)
     types = tmp_path / "user" / "task-types"
-    types.mkdir()
+    types.mkdir(parents=True)
     (types / "bug.md").write_text(TYPE)
     guards = project / ".cockpit" / "guards"
     guards.mkdir(parents=True)
     (guards / "fridays.py").write_text(GUARD)
-    settings = replace(still.engine.settings, trust=SETTINGS.trust)
-    still.engine = replace(still.engine, settings=settings)
-    world = TrustWorld(still.store, project, SETTINGS, count=500)
-    world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
+    world = TrustWorld(still.store, project, count=500)
+    for _ in range(2):
+        world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
 
     clock.advance(60)  # its session is the last one
     judged = World(still.store)
@@ -191,7 +185,7 @@ def test_the_command_line_http_and_mcp_say_the_same(
     for verb in collection.verbs:
         assert f"\n  {verb.name}" in help_text or not verb.has_command
 
-    place, settings = locate_project(project), replace(SETTINGS, user_dir=tmp_path / "user")
+    place, settings = locate_project(project), RuntimeSettings(user_dir=tmp_path / "user")
     store = filled.store
     with TestClient(
         application(store, settings, project=ServedProject(store, settings, place))

@@ -124,7 +124,7 @@ def test_an_action_is_edited_the_policy_is_changed_and_a_signal_ends(project, en
     )
     env["EDITOR"] = f"{sys.executable} {editor}"
     (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "config.toml").write_text("[screen]\nbell = false\n")
+    (tmp_path / "user" / "config.toml").write_text("[notify]\nto = []\n")
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(
         ASKS[ASKS.index("[[turn]]\nwhen") :].replace('called = ["request_context"], ', "")

@@ -401,9 +401,9 @@ async def test_a_key_loads_and_unloads(still, session_id, picture):
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_skills(pilot)
         assert [(each.skill.name, each.state, each.why) for each in screen.rows[:3]] == [
-            ("debugging", "loaded", "it matches crashes, traceback, test"),
+            ("debugging", "loaded", "it matches crashes, traceback, find"),
             ("git", "loaded", "you mentioned it"),
-            ("testing-strategy", "named", "it matches test, crashes, traceback"),
+            ("testing-strategy", "named", "it matches test, find"),
         ]
         await picture(pilot, "skills")
         await pilot.press("enter")

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from app_scenes import Scene
-from app_world import until
+from app_world import text_of, until
 from textual import events
 
 from cockpit.app.application import CockpitApp
@@ -41,6 +41,7 @@ async def test_keys_typed_before_the_prompt_are_typed_in_order(still):
         await pilot.press("s", "e", "e", "left", "y", "q", "backspace", "end", "ctrl+j")
         app.post_message(events.Paste("pasted\nlines"))
         await pilot.press("!", "x", "backspace")
+        assert "seey" in text_of(app)
         opening.may_open.set()
         await until(pilot, lambda: isinstance(app.screen, CockpitScreen))
         await pilot.press("z")

@@ -37,7 +37,7 @@ def test_long_lists_and_texts_are_cut_and_that_is_said():
     assert f"message {many - 1}" in text
     assert text.count("… 7 earlier") == 2
     rows = handoff_rows(TASK, handoff("x" * (READ_MOST + 5)), details=True)
-    assert "5 more characters: `cockpit handoff T-1 --details`" in told(rows)
+    assert "5 more characters: `cockpit tasks handoff T-1`" in told(rows)
 
 
 def test_no_escape_of_a_task_reaches_the_terminal():

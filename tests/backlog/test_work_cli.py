@@ -1,4 +1,4 @@
-"""``cockpit tasks``, ``stories`` and ``epics`` as a person or a script runs them."""
+"""``cockpit tasks`` as a person or a script runs them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,12 @@ def terminal(tmp_path: Path) -> Terminal:
 
 
 def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
-    assert terminal.out("epics", "add", "Login", "--priority", "p0") == "E-1 Login\n"
-    assert terminal.out("stories", "add", "Tokens", "--epic", "1") == "S-1 Tokens\n"
+    assert (
+        terminal.out("tasks", "add", "Login", "--kind", "epic", "--priority", "p0") == "E-1 Login\n"
+    )
+    assert (
+        terminal.out("tasks", "add", "Tokens", "--kind", "story", "--epic", "1") == "S-1 Tokens\n"
+    )
     terminal.run(
         "tasks", "add", "Expiry", "--story", "S-1", "--file", "src/a.ts", "--accept", "401"
     )
@@ -69,7 +73,7 @@ def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
         "status": "todo",
     }
     assert terminal.json("tasks", "1")["acceptance_criteria"] == "401"
-    assert terminal.json("tasks", "next") == [{"id": "T-1", "title": "Expiry", "status": "todo"}]
+    assert [one["id"] for one in terminal.json("tasks", "queue", "--ready")] == ["T-1"]
     why = terminal.out("tasks", "queue", "--why").splitlines()
     assert why[1].split(None, 5) == [
         "T-1",
@@ -83,9 +87,6 @@ def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
     _, err = terminal.run("tasks", "dep", "T-1", "T-2", expect=2)
     assert "T-1 → T-2 → T-1" in err
     assert terminal.out("tasks", "move", "1", "in_progress") == "T-1 is in progress\n"
-    board = terminal.out("tasks", "board")
-    heading = " ".join(board.splitlines()[0].split())
-    assert heading == "todo 1 in progress 1 review 0 blocked 0"
     terminal.run("tasks", "move", "1", "blocked", "--why", "no key")
     assert "Blocked by\nno key" in terminal.out("tasks", "1")
     assert terminal.out("tasks", "move", "1", "unblocked") == "T-1 is in progress\n"
@@ -96,8 +97,28 @@ def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
         "E-1 is done with it",
     ]
     assert terminal.out("tasks", "move", "2", "todo") == "T-2 is todo\n"
-    assert terminal.json("epics", "E-1")["status"] == "in_progress"
-    assert terminal.json("stories", "--status", "in_progress")[0]["id"] == "S-1"
+    assert terminal.json("tasks", "E-1")["status"] == "in_progress"
+    assert terminal.json("tasks", "--kind", "story", "--status", "in_progress")[0]["id"] == "S-1"
+    assert [line.split()[0] for line in terminal.out("tasks", "s1").splitlines()[3:]] == [
+        "TASK",
+        "T-1",
+        "T-2",
+    ]
+    assert terminal.out("tasks", "edit", "E-1", "--priority", "P3") == "E-1 Login\n"
+    assert terminal.json("tasks", "--kind", "epic")[0]["priority"] == "P3"
+    assert terminal.out("tasks", "move", "T-2", "S-1", "done").splitlines()[-1] == "S-1 is done"
+
+
+def test_a_field_of_another_kind_is_refused(terminal: Terminal) -> None:
+    terminal.run("tasks", "add", "Login", "--kind", "epic")
+    for words, said in (
+        (("add", "x", "--kind", "story", "--type", "bug"), "--type is not for a story"),
+        (("add", "x", "--priority", "P0"), "--priority is not for a task"),
+        (("edit", "E-1", "--estimate", "3"), "--estimate is not for an epic"),
+        (("edit", "E-1"), "Nothing to change"),
+        (("--kind", "epic", "--story", "S-1"), "--story does not filter --kind epic"),
+    ):
+        assert said in terminal.run("tasks", *words, expect=2)[1]
 
 
 ISSUES = [
@@ -123,7 +144,7 @@ def test_issues_become_tasks_once(terminal: Terminal, tmp_path: Path) -> None:
     gh = GhStandIn(tmp_path / "bin", {})
     terminal.extra["PATH"] = f"{gh.directory}:{os.environ['PATH']}"
     gh.answer(f"{ASKED} --label ready", json.dumps(ISSUES))
-    terminal.run("stories", "add", "From GitHub")
+    terminal.run("tasks", "add", "From GitHub", "--kind", "story")
     words = ("tasks", "import", "github", "--label", "ready", "--story", "S-1")
     assert terminal.out(*words) == "2 created, 0 changed, 0 unchanged\n"
     found = terminal.json("tasks", "--fields", "full")
@@ -175,11 +196,11 @@ def test_a_task_is_edited_by_options_and_in_the_editor(terminal: Terminal) -> No
 def test_what_happened_is_kept_and_cannot_steer_the_terminal(terminal: Terminal) -> None:
     terminal.run("tasks", "add", "red \x1b[31m\x1b]0;owned\x07 alert\u202e")
     terminal.run("tasks", "note", "1", "JWT it is", "--type", "decision")
-    terminal.run("tasks", "fail", "1", "quality", "too", "slow")
+    terminal.run("tasks", "note", "1", "too", "slow", "--failed", "quality")
     terminal.run("tasks", "edit", "1", "--rework")
     told = terminal.out("tasks", "1")
     assert all(words in told for words in ("needs rework", "too slow", "JWT it is"))
-    for out in (told, terminal.out("tasks"), terminal.out("tasks", "board")):
+    for out in (told, terminal.out("tasks")):
         assert "\x1b" not in out and "\u202e" not in out
     terminal.run("tasks", "move", "1", "archived", "--why", "not wanted")
     assert terminal.json("tasks") == []

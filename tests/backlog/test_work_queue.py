@@ -141,7 +141,6 @@ def test_a_place_follows_priority_then_unblocking_then_age(work: Backlog) -> Non
     assert work.batch() == [urgent, useful, old]
     assert work.batch(2) == [urgent, useful]
     assert work.read(work_queue.count_ready) == 3
-    assert work.details("queue.recomputed")[-1] == {"ready": 3, "waiting": 2}
     work.stand(useful, "done")
     assert useful not in work.queue()
     assert work.batch() == [urgent, old, *waiting]

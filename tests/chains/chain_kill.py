@@ -214,8 +214,9 @@ def check(project: Project) -> None:
         rows = store.read_now(lambda found: journal.rows(found, limit=100_000))
         for name in known:
             mine = [row for row in rows if row.raw_detail().get("task_id") == name]
-            started = [row for row in mine if row.action == "task.run.started"]
-            ended = [row for row in mine if row.action == "task.run.ended"]
+            moves = [row.raw_detail() for row in mine if row.action == "task.run.step"]
+            started = [move for move in moves if move["position"] == 1 and not move["outcome"]]
+            ended = [m for m in moves if m["step"] in ("done", "blocked") and m["outcome"]]
             assert (len(started), len(ended)) == (1, 1), f"{name} was done more than once"
             steps = store.read_now(lambda found, name=name: task_runs.select_steps(found, name))
             roles = [row.raw_detail()["role"] for row in mine if row.action == "session.created"]

@@ -105,6 +105,10 @@ class Chains:
         found = self.read(lambda seen: journal.rows(seen, limit=100_000))
         return [row.raw_detail() for row in found if row.action == action]
 
+    def runs(self, status: str) -> list[dict[str, Any]]:
+        """The changes of runs on other machines to a status."""
+        return [row for row in self.rows("remote.run.changed") if row["status"] == status]
+
     def statuses(self) -> dict[str, str]:
         return {one["id"]: one["status"] for one in self.project.json("tasks", "--json")}
 

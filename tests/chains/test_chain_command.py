@@ -26,8 +26,8 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "4000"}
 
 def test_work_that_cannot_begin_is_refused(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
-    world.project.run("epics", "add", "Empty")
-    world.project.run("stories", "add", "Apart")
+    world.project.run("tasks", "add", "Empty", "--kind", "epic")
+    world.project.run("tasks", "add", "Apart", "--kind", "story")
     world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
     model = world.model(world.scenario(1))
     for words, said in (
@@ -71,10 +71,8 @@ def assert_logged_once(world: Chains, log: Path) -> None:
     """The supervisor and its workers log to one file: every row of the chain once, in order."""
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     rows = world.read(lambda seen: journal.rows(seen, limit=100_000))
-    assert {"chain.created", "batch.started", "task.run.step", "chain.completed"} <= {
-        line["action"] for line in lines
-    }
-    first = next(row.seq for row in rows if row.action == "chain.created")
+    assert {"chain.changed", "batch.started", "task.run.step"} <= {line["action"] for line in lines}
+    first = next(row.seq for row in rows if row.action == "chain.changed")
     sealed = [row.seq for row in rows if row.digest]
     assert [line["seq"] for line in lines] == [seq for seq in sealed if seq >= first]
     model = [line for line in lines if line["action"] == "model.completed"]
@@ -119,7 +117,7 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     assert "of 4,000 tokens (" in page
     assert "ch-1" in world.project.run("chain", "watch").stdout
     assert "2/2" in world.project.run("chain").stdout
-    path = world.project.run("chain", "report", "--path").stdout.strip()
+    path = world.project.json("chain", "last", "--report", "--json")["path"]
     assert path.endswith(".cockpit/reports/chain-1-report.md")
 
 
@@ -176,8 +174,8 @@ def test_what_is_killed_is_recovered_and_gone_on_with(tmp_path: Path) -> None:
     world.told(running, "T-1 · implement")
     os.kill(world.sessions()[0].pid, signal.SIGKILL)
     world.told(running, "s1 died: its process is gone; the next worker resumes T-1")
-    (crashed,) = world.rows("chain.session.crashed")
-    assert crashed["freed"] == ["T-1"]
+    *_, crashed = world.rows("chain.session.changed")
+    assert (crashed["status"], crashed["freed"]) == ("crashed", ["T-1"])
     world.told(running, "Resuming T-1 from")
     watcher = world.project.start("chain", "watch", "1")
     world.told(watcher, "ch-1 works on the backlog")  # before it has ended

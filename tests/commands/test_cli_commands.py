@@ -248,7 +248,7 @@ def test_retention_prunes_the_journal_too_and_everything_still_answers(played: P
 
 def test_a_dry_run_of_work_refuses_what_the_work_would(project: Project, tmp_path: Path) -> None:
     words = ("work", "--dry-run", "--epic", "E-1")
-    project.run("epics", "add", "Nothing in it")
+    project.run("tasks", "add", "Nothing in it", "--kind", "epic")
     assert "E-9" in project.run("work", "--dry-run", "--epic", "E-9", expect=2).stderr
     assert "No open task" in project.run(*words, expect=2).stderr
     (tmp_path / "git").symlink_to(str(shutil.which("git")))

@@ -154,7 +154,6 @@ def test_a_setting_is_written_read_and_taken_out_again(folders: tuple[Path, Path
         ("limits.max_waves", "many", "must be"),
         ("approval.policy", "yolo", "must be"),
         ("no.such", "1", "no setting"),
-        ("auto", "1", "Several settings"),
     ):
         with pytest.raises(ConfigInvalid, match=says):
             read_text(find_setting(name), text)

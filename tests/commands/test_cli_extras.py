@@ -73,7 +73,7 @@ def test_doctor_names_and_installs_what_is_missing(tmp_path: Path) -> None:
         assert text in done.stderr
     (tmp_path / "config.toml").write_text(
         '[telemetry]\notlp_endpoint = "http://u:pw@127.0.0.1:4318"\n'
-        '[scale]\nbackend = "nats"\nserver = "nats://127.0.0.1:4222"\nqueue = "shop"\ngit = "origin"\n',
+        '[scale]\nserver = "nats://127.0.0.1:4222/shop"\ngit = "origin"\n',
         encoding="utf-8",
     )
     checks = bare.checks(expect=1, COCKPIT_CONFIG_DIR=str(tmp_path), **KEY)

@@ -53,6 +53,17 @@ def test_a_review_is_printed_and_written_besides(project: Project) -> None:
     )
 
 
+def test_a_review_without_a_target_is_of_this_branch_or_the_last_commit(project: Project) -> None:
+    for branch, reviewed in (("feature", "main...HEAD"), ("main", "HEAD~1..HEAD")):
+        project.git("checkout", "--quiet", branch)
+        if branch == "main":
+            (project.root / "more.py").write_text("X = 1\n")
+            project.git("add", "more.py")
+            project.git("commit", "--quiet", "--message", "More")
+        project.run("review", "--model", "offline", "--approve", "all")
+        assert reviewed in project.run("sessions").stdout.splitlines()[1]
+
+
 NOTES_FIRST = """
 [[turn]]
 [[turn.call]]
@@ -244,10 +255,9 @@ WRONG = [
     ("run x --model script:gone.toml", "gone.toml"),
     ("review main..gone", "gone"),
     ("run --continue s-gone", "no session s-gone"),
-    ("review main..feature --continue", "starts a new session"),
     ("fly", "No such command"),
     ("reviw", "Did you mean 'review'?"),
-    ("--theme x doctor", "open the screen"),
+    ("--linear doctor", "open the screen"),
     ("", "needs a terminal"),
 ]
 

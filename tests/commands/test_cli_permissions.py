@@ -92,7 +92,7 @@ def test_a_permission_is_listed_shown_and_approved(agent: Agent) -> None:
     shown = agent.run("proposals", row["proposal_id"])
     assert "make build" in shown.stdout
     assert "why it runs" in shown.stdout
-    assert "proposals edit" in shown.stderr
+    assert "--edit" in shown.stderr
     agent.run("proposals", "approve", row["proposal_id"], "--shown", row["shown_digest"][:8])
     assert asking.result(PATIENCE_S).allowed
     exported = agent.project.run("sessions", "export", agent.session_id)
@@ -104,11 +104,11 @@ def test_a_command_is_changed_before_it_is_approved(agent: Agent) -> None:
     asking = agent.ask(bash("make build"))
     (row,) = json.loads(agent.run("proposals", "--json").stdout)
     identity = row["proposal_id"]
-    denied = agent.run("proposals", "edit", identity, "--text", "sudo make", expect=1)
+    denied = agent.run("proposals", "discuss", identity, "--edit", "sudo make", expect=1)
     assert "denies" in denied.stderr
-    same = agent.run("proposals", "edit", identity, "--text", "make build")
+    same = agent.run("proposals", "discuss", identity, "--edit", "make build")
     assert "Nothing was changed" in same.stderr
-    edited = agent.run("proposals", "edit", identity, "--text", "make test", "--json")
+    edited = agent.run("proposals", "discuss", identity, "--edit", "make test", "--json")
     revision = json.loads(edited.stdout)
     assert (revision["revises"], revision["status"]) == (identity, "pending")
     agent.run("proposals", "approve", revision["proposal_id"])

@@ -22,15 +22,15 @@ pytestmark = pytest.mark.slow
 
 DECIDE_THEMSELVES = """
 acp, agents add, agents check, agents list, agents login, backup, completions, debug hooks, debug state clean
-debug state list, demo, doctor, epics add, epics edit, evolve, feedback give, guards approve, guards forget
-handoff set, hook install, hook list, hook uninstall, init, mcp, notes add, notes forget
+debug state list, demo, doctor, evolve, feedback give, guards approve, guards forget
+hook install, hook list, init, mcp, notes add, notes forget
 notes keep, notes merge, plan, profile propose, profile rollback, projects add, projects forget
-projects list, proposals answer, proposals approve, proposals discuss, proposals edit, proposals reject
+projects list, proposals answer, proposals approve, proposals discuss, proposals reject
 restore, review, run, serve, settings list, settings set, skills install
-skills list, stories add, stories edit, task-types list, task-types new, tasks add
-tasks dep, tasks edit, tasks fail, tasks import, tasks move, tasks note, tokens issue, tokens revoke
+skills list, task-types list, task-types new, tasks add
+tasks dep, tasks edit, tasks import, tasks move, tasks note, tokens issue, tokens revoke
 tools approve, tools forget, tools run, trust list, trust rules accept, trust rules revoke
-trust rules suspend, web, wip set, work, worker
+trust rules suspend, web, work, worker
 """.replace("\n", ", ").split(", ")
 """Commands that look a token up in the transaction that writes, or read no store."""
 

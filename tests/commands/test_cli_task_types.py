@@ -242,12 +242,12 @@ def test_a_session_for_a_task_has_its_type_and_ends_it(project: Project, bug: st
     assert (document["task_type"], document["result"]["status"]) == ("bug", "blocked")
     task = project.json("tasks", bug, "--fields", "full", "--json")
     assert task["status"] == "blocked" and "Nothing was changed" in task["blocker"]
-    assert project.json("handoff", bug, "--json")["status"] == "BLOCKED"
+    assert project.json("tasks", "handoff", bug, "--json")["status"] == "BLOCKED"
     project.run("tasks", "move", bug, "unblocked")
     run(project, "", "--task", bug, "--approve", "all", script=FIXES, expect=0)
     assert "**Siblings**" in texts(project) and "file:room.py" in fetched(project)
     assert project.json("tasks", bug, "--json")["status"] == "done"
-    handoff = project.json("handoff", bug, "--json")
+    handoff = project.json("tasks", "handoff", bug, "--json")
     assert (handoff["status"], handoff["summary"]) == ("PASS", "Fixed.")
     assert handoff["files_changed"] == ["shapes.py"]
 

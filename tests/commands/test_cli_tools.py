@@ -59,7 +59,8 @@ def test_a_tool_from_its_file_to_its_result(project: Project) -> None:
     assert project.json("tools", "--json")[0]["state"] == "new"
     assert project.run("tools", "forget", "words.py", expect=2)
     rows = project.run("journal", "--json").stdout.splitlines()
-    assert {"tool.approved", "tool.forgotten"} <= {json.loads(row)["action"] for row in rows}
+    told = [json.loads(row)["detail"].get("status") for row in rows]
+    assert {"approved", "forgotten"} <= set(told)
 
 
 def test_only_the_user_approves(project: Project) -> None:

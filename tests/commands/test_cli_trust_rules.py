@@ -14,16 +14,16 @@ pytestmark = pytest.mark.slow
 
 
 def learn(project: Project) -> None:
-    """Approve reads of test files in two sessions of the project's own store."""
+    """Approve reads of test files in four sessions of the project's own store."""
     place = locate_project(project.root)
     place.prepare()
     with Store.open(place.database, SystemClock(), RandomIds()) as store:
         world = TrustWorld(store, project.root)
-        world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
+        for _ in range(2):
+            world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
 
 
 def test_a_rule_from_its_offer_to_its_revocation(project: Project) -> None:
-    project.extra |= {"COCKPIT_TRUST_APPROVALS": "3", "COCKPIT_TRUST_SESSIONS": "2"}
     learn(project)
     (offer,) = project.json("trust", "rules", "--offers", "--json")
     rule_id = offer["rule_id"]
@@ -50,7 +50,6 @@ def test_the_other_meaning_of_trust_is_reached_as_before(project: Project) -> No
 
 
 def test_a_token_decides_no_rule(project: Project) -> None:
-    project.extra |= {"COCKPIT_TRUST_APPROVALS": "3", "COCKPIT_TRUST_SESSIONS": "2"}
     learn(project)
     (offer,) = project.json("trust", "rules", "--offers", "--json")
     issued = project.json(

@@ -16,7 +16,7 @@ from cockpit.config.all_settings import KEYS
 from cockpit.config.load_settings import ConfigInvalid, load_settings
 from cockpit.config.setting import NAMES, Key
 
-NEUTRAL = {"[screen] theme", "[screen] bell"}
+NEUTRAL = {"[screen] theme"}
 """Settings that protect nothing: how the screen looks."""
 FILLS = {
     "[model] name": ("offline", "anthropic:other"),
@@ -27,6 +27,11 @@ FILLS = {
     "[work] env": ({"A": "1"}, {"A": "2"}),
 }
 """Settings without an order: the user's own choice counts, and a project's where there is none."""
+SAMPLES: dict[str, list[Any]] = {
+    "[scale] server": ["nats://one:4222/shop", "tls://two?credentials=/c&lease=5"],
+    "[notify] to": [["desktop"], ["bell", "ntfy:https://example.org/topic"]],
+}
+"""Values of settings whose text has a form."""
 
 
 @pytest.fixture
@@ -52,6 +57,8 @@ def written(key: Key, value: Any) -> str:
 
 def choices(key: Key) -> list[Any]:
     """Values of a setting, lowest first: its bounds, its order, or its default and another one."""
+    if key.full in SAMPLES:
+        return SAMPLES[key.full]
     if key.order:
         return list(key.order)
     if key.type is bool:
@@ -73,6 +80,7 @@ SERVER = '[mcp.github]\ncommand = ["github-mcp"]\ntools = ["search", "read"]\nal
 
 
 def test_a_setting_has_a_class_and_a_project_only_tightens_it(folders: tuple[Path, Path]) -> None:
+    assert len({key.name for key in KEYS}) == len(KEYS), "a setting is found by its name"
     for key in KEYS:
         values = choices(key)
         assert key.project in ("neutral", "fills", "lower", "higher", "none"), key.full

@@ -75,6 +75,6 @@ def test_a_token_is_of_one_project(user, words):
 
 def test_the_screen_needs_a_terminal_and_no_other_option(user):
     assert "needs a terminal" in user.run("--all", expect=2).stderr
-    assert "--theme" in user.run("--all", "-c", expect=2).stderr
+    assert "no other option" in user.run("--all", "-c", expect=2).stderr
     assert "Write them after" in user.run("--all", "tasks", expect=2).stderr
     assert list(user.root.iterdir()) == []

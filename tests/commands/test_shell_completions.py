@@ -16,7 +16,7 @@ from cli_world import PATIENCE_S, Project
 pytestmark = pytest.mark.slow
 
 TYPED = {
-    "cockpit wor": {"work", "worker", "worktrees"},
+    "cockpit wor": {"work", "worker"},
     "cockpit tasks --st": {"--status", "--story"},
     "cockpit run --output-format st": {"stream-json"},
 }

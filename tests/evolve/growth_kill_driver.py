@@ -32,7 +32,7 @@ from cockpit.store.sessions import proposals, sessions
 OWN_SESSION = os.environ.get("COCKPIT_TEST_GROWTH") == "evolve"
 TOLD = (
     *("evolution.started", "evolution.answered", "proposal.created", "proposal.approved"),
-    *("action.dispatched", "tool.approved", "action.confirmed", "evolution.ended"),
+    *("action.dispatched", "approval.changed", "action.confirmed", "evolution.ended"),
     "session.completed",
 )
 
@@ -118,7 +118,7 @@ def world(root: Path) -> dict[str, object]:
             "actions": [row.action for row in rows if row.action in TOLD],
             "asked": sum(row.action == "model.completed" and not row.wave_id for row in rows),
             "confirmed": counts["action.confirmed"],
-            "approved": counts["tool.approved"],
+            "approved": counts["approval.changed"],
             "summary": last[-1].detail.summary if last else "",
             "chain": verify_chain.verify(connection).ok,
         }

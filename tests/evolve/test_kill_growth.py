@@ -24,13 +24,13 @@ DRIVER = Path(__file__).with_name("growth_kill_driver.py")
 ANSWERED = "evolution.answered"
 BEGUN = ["evolution.started", ANSWERED, ANSWERED]
 GROWN = [*BEGUN, "evolution.ended", "proposal.created"]
-ADOPTS = ["proposal.approved", "action.dispatched", "tool.approved"]
+ADOPTS = ["proposal.approved", "action.dispatched", "approval.changed"]
 TASK = {
     # how what is stored ends when the process dies there
     ANSWERED: BEGUN[:2],
     f"{ANSWERED}*2": BEGUN,
     "proposal.created*2": GROWN,
-    "tool.approved": [*GROWN, *ADOPTS],
+    "approval.changed": [*GROWN, *ADOPTS],
 }
 ALONE = {
     "evolution.started": BEGUN[:1],
@@ -39,7 +39,7 @@ ALONE = {
     "proposal.created": [*BEGUN, "proposal.created"],
     "proposal.approved": [*BEGUN, "proposal.created", *ADOPTS[:1]],
     "action.dispatched": [*BEGUN, "proposal.created", *ADOPTS[:2]],
-    "tool.approved": [*BEGUN, "proposal.created", *ADOPTS],
+    "approval.changed": [*BEGUN, "proposal.created", *ADOPTS],
     "action.confirmed": [*BEGUN, "proposal.created", *ADOPTS, "action.confirmed"],
 }
 ALL = [*(("task", each) for each in TASK), *(("evolve", each) for each in ALONE)]

@@ -122,7 +122,7 @@ def _try_chain(folder: Path, state: State) -> Verdict:
             verdict.lost.append("the journal does not verify")
         rows = store.read_now(lambda seen: journal.rows(seen, limit=100_000))
         merges = sum(
-            row.action == "worktree.changed" and row.raw_detail()["status"] == "merged"
+            row.action == "task.run.step" and row.raw_detail()["outcome"] == "merged"
             for row in rows
         )
         if merges != 1:

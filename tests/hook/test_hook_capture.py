@@ -141,7 +141,7 @@ def test_the_task_that_an_agent_takes_up_is_the_one_of_its_session(bare: Project
     bare.told("claude", "post_tool_use_commit", tool_input=command)
     bare.told("claude", "post_tool_use_edit")
     assert bare.wip("T-2")["files_modified"] == ["src/auth.py"]
-    assert "src/types.py" in bare.cockpit("wip", "T-3", "--json").stdout
+    assert "src/types.py" in bare.cockpit("tasks", "wip", "T-3", "--json").stdout
 
 
 def test_the_agent_is_told_the_handoffs_of_the_tasks_before_its_own(bare: Project) -> None:

@@ -109,9 +109,12 @@ def test_a_new_file_has_ours_and_goes_with_them(bare: Project, agent: str) -> No
     before = path.read_bytes()
     assert "up to date" in bare.cockpit("hook", "install", agent, "--yes").stderr
     assert path.read_bytes() == before
-    bare.cockpit("hook", "uninstall", agent, "--yes")
+    bare.cockpit("hook", "install", "--remove", agent, "--yes")
     assert not path.exists()
-    assert "has no hooks of cockpit" in bare.cockpit("hook", "uninstall", agent, "--yes").stderr
+    assert (
+        "has no hooks of cockpit"
+        in bare.cockpit("hook", "install", "--remove", agent, "--yes").stderr
+    )
 
 
 @pytest.mark.parametrize(("agent", "indent"), [("claude", 2), ("codex", "\t")])
@@ -128,7 +131,7 @@ def test_what_others_have_there_stays(bare: Project, agent: str, indent: int | s
     assert list(after) == list(THEIRS)
     backup = install_hooks.backup_of(path)
     assert backup.read_text(encoding="utf-8") == text(THEIRS, indent)
-    bare.cockpit("hook", "uninstall", agent, "--yes")
+    bare.cockpit("hook", "install", "--remove", agent, "--yes")
     assert path.read_text(encoding="utf-8") == text(THEIRS, indent)
     assert path.stat().st_mode & 0o777 == 0o640
     assert not backup.exists()
@@ -178,7 +181,7 @@ def test_undone_it_is_to_the_letter_what_it_was(bare: Project) -> None:
         path.write_text(text, encoding="utf-8")
         bare.cockpit("hook", "install", "codex", "--yes")
         assert path.read_text(encoding="utf-8") != text
-        bare.cockpit("hook", "uninstall", "codex", "--yes")
+        bare.cockpit("hook", "install", "--remove", "codex", "--yes")
         assert path.read_text(encoding="utf-8") == text
         assert [one.name for one in path.parent.iterdir()] == ["hooks.json"]
 

@@ -51,7 +51,7 @@ dd if=disk.img of=/dev/sda
 cockpit
 cockpit proposals approve p-1
 cockpit run 'review pr 3' --approve all
-cockpit hook uninstall claude --yes
+cockpit hook install claude --remove --yes
 cockpit trust
 cockpit debug events retry e-1
 cd x; .venv/bin/cockpit tokens issue --namespace me --scope orientation.approve"""
@@ -64,7 +64,7 @@ cockpit skills git
 cockpit chain diff T-2
 cockpit debug events --state dead
 cockpit --version
-cockpit wip set T-1 phase=testing
+cockpit tasks wip T-1 phase=testing
 dd if=/dev/zero of=file bs=1M count=1
 grep -rn sudo docs"""
 

@@ -24,7 +24,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_skills_of_a_task_are_named(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    line = name_relevant_skills(place, "Fix the crash and squash the commits", "")
+    line = name_relevant_skills(
+        place, "Squash the last commits of the branch, and fix the crash", ""
+    )
     assert line == (
         "Skills for this task: git; perhaps debugging (get_skill, or `cockpit skills git`)."
     )

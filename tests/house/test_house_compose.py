@@ -29,7 +29,7 @@ def test_the_worker_is_started_as_cockpit_takes_it():
     command, *words = service["command"]
     assert command == worker.name
     given = worker.make_context(worker.name, list(words)).params
-    host = re.fullmatch(r"nats://(\w+):4222", given["connect"])
+    host = re.fullmatch(r"nats://(\w+):4222/shop", given["connect"])
     assert host is not None and host[1] in example()["services"]
     mounted = [volume.split(":")[1] for volume in service["volumes"]]
     assert given["repository"] in mounted
@@ -67,8 +67,8 @@ def test_the_page_shows_the_example_and_configures_what_it_has():
     services = example()["services"]
     (published,) = services["nats"]["ports"]
     address, inside = published.rsplit(":", 1)
-    assert (scale["server"], inside) == (f"nats://{address}", "4222")
+    assert (scale["server"], inside) == (f"nats://{address}/shop", "4222")
     given = worker.make_context(worker.name, services["worker"]["command"][1:]).params
-    assert scale["queue"] == given["queue"]
+    assert given["connect"] == "nats://nats:4222/shop"
     (mounted,) = services["worker"]["volumes"]
     assert mounted == f"./{Path(scale['git']).name}:{given['repository']}"

@@ -72,7 +72,10 @@ def test_every_variable_is_documented() -> None:
 def test_defaults_are_the_ones_that_hold(tmp_path: Path) -> None:
     settings = load_settings(None, env={"COCKPIT_CONFIG_DIR": str(tmp_path)})
     assert settings.origins == {}
+    assert settings.scale.backend == "local" and settings.bell
     for key in KEYS:
+        if key.field in ("scale.server", "notify.to"):
+            continue  # what their text says is the setting
         mine = not key.field or key.field.startswith(
             ("work.", "headless.", "retention.", "scale.", "notify.")
         )
@@ -99,9 +102,9 @@ def test_every_generated_page_is_up_to_date() -> None:
     assert spec is not None and spec.loader is not None
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
-    assert "commands.md" in generator.PAGES
+    assert "reference/commands.md" in generator.PAGES
     for name in generator.PAGES:
-        page = document(f"reference/{name}")
+        page = document(name)
         assert page == generator.page_text(name), f"run `make docs`: {name}"
         assert page.count(generator.MARKER) == 1
 

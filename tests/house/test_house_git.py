@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WAYS = {"cockpit/access/run_program.py", "cockpit/core/project/safe_git.py"}
 """Where git's words are put together. They switch off what a repository could make git run."""
-JUDGED = {"cockpit/act/command_risk.py"}
+JUDGED = {"cockpit/access/commands/judge_command.py"}
 """Words that are judged and never run."""
 STARTERS = {
     "cockpit/access/process_group.py": "the start of every other program",

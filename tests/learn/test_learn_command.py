@@ -15,7 +15,7 @@ LOOKS = ask("file:table.txt", purpose="look", question="what is in it?")
 ASKS_TWICE = LOOKS + finish("wave_from = 4", summary="too large")
 
 
-def asking(place: Path, auto: str = "false") -> Project:
+def asking(place: Path, auto: str = "never") -> Project:
     """A finished session of four waves that asked for a file in the first three that has no room."""
     root = place / "project"
     root.mkdir()
@@ -62,7 +62,7 @@ def find_changes(project):
 
 
 def test_two_waves_that_missed_context_bring_the_suggestion_in_the_session(tmp_path, asked):
-    for project, expected in ((asking(tmp_path, "true"), "approved"), (asked, "pending")):
+    for project, expected in ((asking(tmp_path, "suggested"), "approved"), (asked, "pending")):
         change = find_changes(project)[-1]
         assert (change["status"], change["body"]["effective_waves"]) == (expected, 10)
         assert "Asked for although it had been dropped: file in 2" in str(change)
@@ -94,7 +94,7 @@ def test_what_was_measured_in_vain_is_not_suggested_again(tmp_path: Path) -> Non
         pair = (f"file:m{3 * wave % 8}.py", f"file:m{(3 * wave + 1) % 8}.py")
         turns.append(ask(*pair, when=f"wave = {wave}"))
     script = "".join(turns) + finish("wave_from = 20")
-    settings = {"ORIENTATION_TOKEN_BUDGET": "16000", "COCKPIT_PROFILE_AUTO": "true"}
+    settings = {"ORIENTATION_TOKEN_BUDGET": "16000", "COCKPIT_PROFILE_AUTO": "suggested"}
     project = Project(root, tmp_path / "config", settings)
     project.run("run", "look", "--model", project.script(script), "--approve", "reads")
     rows = map(json.loads, project.run("debug", "journal", "export").stdout.splitlines())
@@ -118,7 +118,7 @@ def test_a_persons_word_counts_for_the_wave_that_is_named(tmp_path):
         assert shown["operator"] == {"verdict": "bad", "words": words, "by": "person"}
         assert (shown["regret"], shown["regrets"]) == (True, ["operator"])
         assert shown["decision_quality_score"] <= 0.25
-        assert f"person says bad: {words}" in asked.run("feedback", "last").stdout
+        assert f"bad by person: {words}" in asked.run("feedback", "last").stdout
 
 
 def test_wrong_use_and_a_service_without_the_scope_change_nothing(asked):

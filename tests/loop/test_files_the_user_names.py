@@ -29,19 +29,18 @@ async def read_files(runtime: Runtime, sid: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("is_typed", "setting", "granted"),
+    ("is_typed", "granted"),
     [
-        (True, "grant", {"file:calc.py", "file:test_calc.py"}),
-        (True, "ask", set()),
-        (False, "grant", set()),
+        (True, {"file:calc.py", "file:test_calc.py"}),
+        (False, set()),
     ],
 )
 async def test_what_the_user_names_is_read_in_the_first_wave(
-    opened, script, project, is_typed, setting, granted
+    opened, script, project, is_typed, granted
 ):
     (project / "notes.md").write_text("not tracked\n")
     (project / ".env").write_text("KEY=1\n")
-    async with opened(named_files=setting) as runtime:
+    async with opened() as runtime:
         sid = await runtime.start(
             WORDS, model=script(finish()), policy="ask", interactive=False, is_typed=is_typed
         )

@@ -35,7 +35,7 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 def address(project: Project) -> Iterator[str]:
     """A server on a free port."""
     process = subprocess.Popen(
-        [*COMMAND, "mcp", "--http", "--port", "0", "--tier", "all"],
+        [*COMMAND, "mcp", "--http", "127.0.0.1:0", "--tier", "all"],
         cwd=project.root,
         env=project.env,
         stdin=subprocess.DEVNULL,
@@ -175,8 +175,8 @@ async def test_many_clients_each_with_its_token(project: Project, address: str) 
 
 def test_options_that_mean_nothing_are_refused(project: Project) -> None:
     for words in (
-        ("--http", "--port", "0", "--host", "0.0.0.0"),
-        ("--port", "1"),
+        ("--http", "0.0.0.0:0"),
+        ("--http", "8765"),
         ("--http", "--token", "ckp_x"),
     ):
         project.run("mcp", *words, expect=2)

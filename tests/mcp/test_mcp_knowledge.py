@@ -31,7 +31,7 @@ def test_an_agent_searches_and_the_journal_says_what_it_was_given(project: Proje
         assert nothing["passages"] == []
         wrong = wire.refused("search_knowledge", query=" ")
         assert "1 to 2000 characters" in json.dumps(wrong)
-    (first, second) = project.actors("knowledge.searched")
+    (first, second) = project.actors("context.fetched")
     assert first == second != "person"
     project.extra["COCKPIT_ENABLE_RAG"] = "false"
     with Near(project, "standard") as wire:

@@ -62,7 +62,7 @@ def test_nothing_approves_for_the_agent_and_packets_have_three_sizes(project: Pr
     (config / "config.toml").write_text('[approval]\npolicy = "all"\n', encoding="utf-8")
     project.run("tokens", "issue", "--namespace", "ci", "--scope", "audit.read")
     root = (state_of(project.root) / "root.token").read_text(encoding="utf-8").strip()
-    project.extra |= {"COCKPIT_APPROVE": "all", "COCKPIT_ADAPTATION_AUTO": "weights"}
+    project.extra |= {"COCKPIT_APPROVE": "all", "COCKPIT_PROFILE_AUTO": "weights"}
     project.extra["COCKPIT_TOKEN"] = root
     with Near(project, "all") as wire:
         tools = wire.greet().tools()

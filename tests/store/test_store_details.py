@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from examples import examples
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import masked_json
 from cockpit.store.journal.details.detail import (
     Detail,
@@ -24,12 +22,6 @@ from cockpit.store.journal.details.proposals import ProposalCreated
 from cockpit.store.journal.details.table import ACTIONS, DETAILS, UnknownDetail, detail_type
 from cockpit.store.journal.event_types import Action
 
-SAMPLES = [
-    json.loads(line)
-    for line in Path(__file__).with_name("journal_samples.jsonl").read_text("utf-8").splitlines()
-]
-"""Rows that cockpit wrote when details were dictionaries."""
-
 NUMBERS = st.integers() | st.just(10**400) | st.floats()
 JSON = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(max_size=12),
@@ -38,19 +30,10 @@ JSON = st.recursive(
 )
 
 
-def test_every_event_type_has_one_record_and_a_sample() -> None:
+def test_every_event_type_has_one_record() -> None:
     assert set(DETAILS) == set(Action)
     assert len(ACTIONS) == len(DETAILS), "two event types share a record"
-    assert {sample["action"] for sample in SAMPLES} == {str(action) for action in Action}
-
-
-def test_a_row_is_written_as_it_was_before_there_were_records() -> None:
-    for sample in SAMPLES:
-        stored = canonical_json(sample["detail"])
-        record = decode_detail(detail_type(str(sample["action"])), stored)
-        assert json.loads(canonical_json(detail_body(record))) == sample["detail"]
-        # The tolerant reader, which is slower, reads a sound row the same.
-        assert read_part(type(record), sample["detail"]) == record
+    assert len(DETAILS) <= 130
 
 
 HOSTILE = (
@@ -95,6 +78,10 @@ def test_any_json_reads_as_a_record(drawn: tuple[type[Detail], str]) -> None:
     kind, text = drawn
     record = decode_detail(kind, text)
     assert type(record) is kind
+    # The tolerant reader, which is slower, reads a sound row the same.
+    assert read_part(kind, json.loads(detail_json(record))) == decode_detail(
+        kind, detail_json(record)
+    )
     detail_body(record)
     if isinstance(record, ProposalCreated):
         assert isinstance(record.shown().items, tuple)

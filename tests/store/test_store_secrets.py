@@ -152,7 +152,6 @@ def action(g: Ground) -> None:
     outbox.fail(g.tx, queued("b"), status="failure", summary=g.said, detail=g.told)
     outbox.fail(g.tx, queued("c"), status="timeout", summary=g.said, detail=g.told, retry_in_s=1)
     outbox.mark_uncertain(g.tx, queued("d"), g.said)
-    outbox.record_probe(g.tx, queued("e"), g.said)
     dropped = outbox.plan(
         g.tx, position=1, key="f", action_type="run", title=g.said, payload=g.told, **g.place
     )

@@ -1,4 +1,4 @@
-"""``cockpit work`` and ``cockpit worktrees``, run as a person runs them."""
+"""``cockpit work`` and ``cockpit chain worktrees``, run as a person runs them."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:
     done = project.run("work", "--task", "T-1", "--model", model, "--approve", "all", expect=3)
     assert "The spec is unclear." in done.stdout
     assert "cockpit/T-1" in done.stdout
-    listed = json.loads(project.run("worktrees", "--json").stdout)
+    listed = json.loads(project.run("chain", "worktrees", "--json").stdout)
     assert [(tree["name"], tree["status"]) for tree in listed] == [
         ("work", "active"),
         ("T-1", "kept"),
     ]
-    cleaned = project.run("worktrees", "clean")
+    cleaned = project.run("chain", "worktrees", "--clean")
     assert "removed work" in cleaned.stdout
     assert "kept T-1: its work is merged nowhere" in cleaned.stdout
 
@@ -141,4 +141,4 @@ def test_what_cannot_be_is_said(project: Project, tmp_path: Path) -> None:
     outside = Project(tmp_path / "plain", tmp_path / "config")
     outside.root.mkdir()
     assert "not a git repository" in outside.run("work", "--task", "T-1", expect=2).stderr
-    assert "No worktrees yet" in outside.run("worktrees").stderr
+    assert "No worktrees yet" in outside.run("chain", "worktrees").stderr

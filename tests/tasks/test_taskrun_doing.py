@@ -57,8 +57,6 @@ async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) ->
     assert (world.root / "calc.py").read_text(encoding="utf-8") == SOURCE
     assert git(world.root, "rev-parse", "HEAD") == head
     assert git(world.root, "status", "--porcelain") == "?? mine.txt"
-    made, *_ = world.rows("worktree.changed")
-    assert made.raw_detail()["unseen_changes"] == 1
     assert not (world.place.state / "worktrees" / task_id).exists()
     assert ended.tokens > 0
     sessions_made = [row.raw_detail() for row in world.rows("session.created")]
@@ -149,8 +147,6 @@ async def test_a_fixer_cannot_write_delete_or_commandeer_a_test(world: World) ->
     assert ended.status == "blocked"
     refused = [row.raw_detail()["guard"] for row in world.rows("action.refused")]
     assert refused == ["protected_test", "protected_test"]
-    (restored,) = world.rows("role.restored")
-    assert restored.raw_detail()["paths"] == ["test_calc.py"]
     assert "assertEqual(add(1, 2), 3)" in world.show("test_calc.py", world.tree(task_id).branch)
 
 

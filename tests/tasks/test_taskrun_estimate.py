@@ -16,7 +16,7 @@ async def test_a_done_task_is_history_with_all_of_its_roles(world: World) -> Non
     ended = await world.do(AT_ONCE, task_id)
     made, *_ = [row for row in world.rows("estimate.made") if row.raw_detail()["unit"] == "task"]
     assert made.raw_detail()["subject"] == f"{task_id}/1"
-    assert made.seq < world.rows("task.run.started")[0].seq
+    assert made.seq < world.rows("task.run.step")[0].seq
     row = world.store.read_now(lambda c: estimates.find(c, f"{task_id}/1"))
     assert row is not None and row.learned_seq is not None
     roles = world.store.read_now(

@@ -59,7 +59,9 @@ def ended_once(world: World, task_id: str) -> None:
         ("merge", "merged"),
         ("done", "PASS"),
     ]
-    assert len(world.rows("task.run.started")) == len(world.rows("task.run.ended")) == 1
+    steps = [row.raw_detail() for row in world.rows("task.run.step")]
+    assert sum(step["position"] == 1 and not step["outcome"] for step in steps) == 1
+    assert sum(step["step"] == "done" and step["outcome"] != "" for step in steps) == 1
     assert [row.raw_detail()["role"] for row in world.rows("session.created")] == [
         *("implementer", "fixer", "spec_reviewer", "quality_reviewer")
     ]

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from cockpit.access.commands.judge_command import judge_command
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused
-from cockpit.act.command_risk import judge
 from cockpit.act.guards.action_guard import ActionGuard, GuardState, Refusal, argv_digest
 from cockpit.act.guards.redundant_read import RedundantReadGuard
 from cockpit.act.model_tools import Call
@@ -108,7 +108,7 @@ class CommandGuard(Struct, frozen=True):
     def check(self, call: Call, state: GuardState) -> Refusal | None:
         if not isinstance(call.payload, Run):
             return None
-        denied = judge(call.payload.argv).denied
+        denied = judge_command(call.payload.argv).denied
         return Refusal(self.name, f"This command is not run. {denied}") if denied else None
 
 

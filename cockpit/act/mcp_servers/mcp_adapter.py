@@ -118,7 +118,7 @@ class McpToolAdapter:
         except CallRefused as error:
             return failed("permanent", str(error))
         except ServerFailed as error:
-            await self._servers.drop(request.server, str(error))
+            await self._servers.drop(request.server)
             return failed("permanent", str(error), maybe=error.maybe)
         body = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         detail: dict[str, Any] = {

@@ -6,18 +6,13 @@ See ``docs/reference/tools.md``, MCP servers.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from cockpit.act.mcp_servers.listed_tools import ToolListing
 from cockpit.act.mcp_servers.server_connection import ServerConnection, ServerFailed
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.bubblewrap import Sandbox
-
-OnStart = Callable[[McpServer, str, int], Awaitable[None]]
-"""Is called with a server that was started, where it runs, and the number of its tools."""
-OnEnd = Callable[[McpServer, str], Awaitable[None]]
-"""Is called with a server that failed, and why."""
 
 
 class RunningServers:
@@ -30,8 +25,6 @@ class RunningServers:
         root: Path,
         environment: Mapping[str, str],
         variables: Mapping[str, str],
-        on_start: OnStart | None = None,
-        on_end: OnEnd | None = None,
     ) -> None:
         """``environment`` is what programs get, ``variables`` all that the settings may name."""
         self._servers = servers
@@ -39,8 +32,6 @@ class RunningServers:
         self._root = root
         self._environment = environment
         self._variables = variables
-        self._on_start = on_start
-        self._on_end = on_end
         self._open: dict[str, ServerConnection] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -64,33 +55,26 @@ class RunningServers:
         server = self.find(name)
         async with self._locks.setdefault(name, asyncio.Lock()):
             connection = self._open.get(name)
-            is_new = connection is None or not connection.is_open
             try:
-                if connection is None or is_new:
+                if connection is None or not connection.is_open:
                     connection = ServerConnection(
                         server, self._sandbox, self._root, self._environment, self._variables
                     )
                     await connection.open()
                     self._open[name] = connection
                 listing = await connection.list_tools()
-            except ServerFailed as error:
-                await self.drop(name, str(error))
+            except ServerFailed:
+                await self.drop(name)
                 if connection is not None:
                     await connection.close()
                 raise
-            if is_new and self._on_start is not None:
-                place = server.describe_place(has_sandbox=self._sandbox.works)
-                await self._on_start(server, place, len(listing.tools))
             return connection, listing
 
-    async def drop(self, name: str, why: str) -> None:
+    async def drop(self, name: str) -> None:
         """End a server that failed; the next use starts it again."""
         connection = self._open.pop(name, None)
         if connection is not None:
             await connection.close()
-        server = self._servers.get(name)
-        if server is not None and self._on_end is not None:
-            await self._on_end(server, why)
 
     async def close(self) -> None:
         """End all servers."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.sandbox.bubblewrap import Sandbox
@@ -46,6 +47,8 @@ class SessionContext(Struct):
     environment: Mapping[str, str]
     """The variables of commands in its terminals."""
     journal: SessionJournal
+    is_confined: bool = False
+    """Whether the agent runs in our sandbox."""
     deadline_s: float | None = None
     """Seconds that a permission waits for a decision; None: until there is one."""
     withdrawn: Withdrawal = field(default_factory=Withdrawal)
@@ -136,7 +139,7 @@ class SessionContext(Struct):
                 self.store,
                 self.settings,
                 self.change_waiter,
-                request,
+                replace(request, confined=self.is_confined),
                 session_id=self.session_id,
                 root=self.root,
                 policy=session.policy,

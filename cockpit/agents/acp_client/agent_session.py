@@ -236,7 +236,7 @@ class AgentSession:
             if not self._agent_session:
                 raise AgentFailed(f"{connection.agent.title} opened a session without an id.")
             await self.journal.record_agent_session(self._agent_session)
-        await self.journal.join(self._agent_session, state)
+        await self.journal.join(state)
         mode = connection.agent.acp.mode
         if mode and any(
             choice.id == mode

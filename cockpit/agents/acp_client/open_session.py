@@ -123,6 +123,7 @@ async def open_agent_session(
                         watch_checkouts, engine.place, root, agent.title, note
                     )
                 else:
+                    opened.context.is_confined = True
                     values = run_folder.placeholder_values("", root, "", session_id)
                     launch = await stack.enter_async_context(
                         confine_agent(
@@ -179,7 +180,7 @@ def _prepare_session(
         sandbox,
         clean_environment(settings.environment, sandbox.choices.variables),
         SessionJournal(store, run, TokenUsage(cost_usd=session.cost_usd)),
-        None if interactive else settings.limits.deadline_s,
+        deadline_s=None if interactive else settings.limits.deadline_s,
     )
     return AgentSession(engine, context, run)
 

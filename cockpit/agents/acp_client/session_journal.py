@@ -41,7 +41,6 @@ from cockpit.store.journal.details.agent_turns import (
     RunnerTurnStarted,
 )
 from cockpit.store.journal.details.agents import (
-    RunnerJoined,
     RunnerNoted,
     RunnerToolEnded,
     RunnerToolStarted,
@@ -145,11 +144,10 @@ class SessionJournal:
         """How many things were no message of the protocol."""
         return self._stream.unreadable
 
-    async def join(self, agent_session: str, state: JsonObject) -> None:
-        """Journal that the agent named its session, and what can be chosen in it."""
+    async def join(self, state: JsonObject) -> None:
+        """Journal what can be chosen in the agent's session."""
         models = get_object(state, "models")
         model = get_text(models, "currentModelId")[:200]
-        await self._write(RunnerJoined(agent_session=agent_session[:200], model=model))
         modes = get_object(state, "modes")
         if modes:
             choices = _choices(get_objects(modes, "availableModes"), "id")

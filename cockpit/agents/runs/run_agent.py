@@ -244,7 +244,7 @@ class _Run:
         journal = StreamJournal(self._store, run)
         dialogue = permissions = None
         if runner.protocol:
-            permissions = Permissions(ask, works=self._works)
+            permissions = Permissions(ask, works=self._works, confined=not unconfined)
             dialogue = ClaudeDialogue(prompt, permissions, cwd=str(self._worktree))
         stream: Stream = dialogue or open_stream(runner.format, runner.command)
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.core.secrets import mask
 from cockpit.loop.change_waiter import ChangeWaiter
@@ -59,9 +60,10 @@ class _Waiting(Struct):
 
 
 class Permissions:
-    """The permissions of one run. ``ask`` decides; ``works`` is False for a role that only reads."""
+    """The permissions of one run, ``confined`` in our sandbox or not. ``ask`` decides; ``works`` is False for
+    a role that only reads."""
 
-    def __init__(self, ask: Ask, *, works: bool) -> None:
+    def __init__(self, ask: Ask, *, works: bool, confined: bool = False) -> None:
         self.unanswered = ""
         """What it asked for when a deadline passed; empty for nothing."""
         self.must_end = asyncio.Event()
@@ -70,7 +72,7 @@ class Permissions:
         """What it was refused, one line each."""
         self.failure: Exception | None = None
         """The error of a request that could not be asked; it ends the run."""
-        self._ask, self._works = ask, works
+        self._ask, self._works, self._confined = ask, works, confined
         self._waiting: dict[str, _Waiting] = {}
         self._waited_s = 0.0
         self._since = 0.0
@@ -117,7 +119,7 @@ class Permissions:
         reply: Callable[[PermissionAnswer], None],
     ) -> None:
         try:
-            answer = await self._ask(request, withdrawn)
+            answer = await self._ask(replace(request, confined=self._confined), withdrawn)
         except Exception as error:
             self.failure = self.failure or error
             self.must_end.set()

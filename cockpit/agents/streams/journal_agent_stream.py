@@ -39,7 +39,6 @@ from cockpit.store.backlog import wip
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.agents import (
-    RunnerJoined,
     RunnerNoted,
     RunnerToolEnded,
     RunnerToolStarted,
@@ -99,9 +98,6 @@ class StreamJournal:
         match event:
             case AgentStarted():
                 self.agent_session = event.agent_session[:200]
-                await self._journal_row(
-                    RunnerJoined(agent_session=self.agent_session, model=event.model[:200])
-                )
             case TextPiece(text):
                 speech = self._speech = self._speech or self._new_speech()
                 if len(speech.text) <= LONGEST_TEXT:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cockpit.access.commands.plain_reads import read_line
 from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.access.reads.plain_reads import read_line
 from cockpit.access.secret_files import is_sensitive
 from cockpit.act.reading_commands import translate
 from cockpit.core.errors import CockpitError

@@ -1,6 +1,6 @@
 """The list of all actions: bindings, footer, palette, help, ``[keys]`` and the reference page read it.
 
-Specified in ``docs/reference/keys.md``, which :func:`keys_markdown` writes.
+Specified in ``docs/reference/keys.md``, which ``docs/generate.py`` writes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from cockpit.app.actions.action import GROUPS, Action, AnyAction, key_name
+from cockpit.app.actions.action import Action, key_name
 from cockpit.app.actions.backlog_actions import BACKLOG_ACTIONS
 from cockpit.app.actions.block_actions import BLOCK_ACTIONS
 from cockpit.app.actions.branch_actions import BRANCH_ACTIONS
@@ -87,38 +87,3 @@ def _with_keys(action: Action[Host], new_keys: Mapping[str, tuple[str, ...]]) ->
 def _parse_keys(value: str | Sequence[str]) -> Iterable[str]:
     keys = value.split(",") if isinstance(value, str) else value
     return (key.strip().lower() for key in keys if key.strip())
-
-
-_PANE_NAMES = {"work": "Chains & work"}
-"""Names of panes that are not their ids."""
-
-
-def keys_markdown(actions: Sequence[AnyAction] = ACTIONS) -> str:
-    """Return one Markdown table a group: action, keys, panes, conditions, and whether ``[keys]`` apply."""
-    lines: list[str] = []
-    for group in GROUPS:
-        lines += [
-            f"## {group}",
-            "",
-            "| Action | Name in `[keys]` | Keys | Needs | Can be changed |",
-            "| --- | --- | --- | --- | --- |",
-        ]
-        lines += [_markdown_row(action) for action in actions if action.group == group]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _markdown_row(action: AnyAction) -> str:
-    keys = [f"`{key}`" for key in action.keys]
-    keys += [
-        f"`{key}` in {_PANE_NAMES.get(action.pane, action.pane.replace('_', ' '))}"
-        for key in action.pane_keys
-    ]
-    cells = (
-        action.title,
-        f"`{action.id}`",
-        ", ".join(keys) or "palette only",
-        action.needs or "–",
-        "yes" if action.is_bound else "no",
-    )
-    return "| " + " | ".join(cells) + " |"

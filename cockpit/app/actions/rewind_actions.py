@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -17,13 +18,14 @@ from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.host import Host
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.text import pluralize
-from cockpit.loop.intake.fork_session import fork_session, list_waves_to_fork
-from cockpit.loop.rewind.apply_rewind import Rewound, bring_back, rewind
-from cockpit.loop.rewind.plan_rewind import RewindPlan, plan_rewind
 from cockpit.store.sessions import messages, waves
 from widgets.forms.pick_list import PickRow
 from widgets.text.detail import DetailRow, sentence
 from widgets.text.style_names import DIM, STRONG, WARN, line
+
+if TYPE_CHECKING:
+    from cockpit.loop.rewind.apply_rewind import Rewound
+    from cockpit.loop.rewind.plan_rewind import RewindPlan
 
 _TWICE_S = 1.0
 """Seconds within which a second Escape counts."""
@@ -34,6 +36,8 @@ def fork_from_wave(host: Host, session_id: str) -> None:
     """Ask for a wave; a new session continues after it, and is followed."""
 
     async def fork(wave: int) -> None:
+        from cockpit.loop.intake.fork_session import fork_session
+
         forked = await host.engine.store.write(lambda tx: fork_session(tx, session_id, wave))
         _follow(host, forked.session.session_id)
         host.show_notice(f"Forked after wave {wave}. {session_id} stays as it is.")
@@ -51,6 +55,7 @@ def rewind_session(host: Host, session_id: str = "") -> None:
 
 async def _ask(host: Host, session_id: str, wave: int) -> None:
     from cockpit.app.dialogs.scroll_rows import ScrollRows
+    from cockpit.loop.rewind.plan_rewind import plan_rewind
 
     if host.runs.is_running(session_id):
         raise IllegalTransition(f"Session {session_id} runs. Interrupt it first, then go back.")
@@ -96,6 +101,8 @@ def _entry(text: str, does: str = "") -> DetailRow:
 
 
 async def _go_back(host: Host, plan: RewindPlan) -> None:
+    from cockpit.loop.rewind.apply_rewind import rewind
+
     done = await rewind(host.engine.store, host.engine.place, plan)
     _follow(host, done.session_id)
     _report(host, done, f"Back at wave {plan.wave}")
@@ -105,6 +112,8 @@ def come_forward(host: Host, session_id: str) -> None:
     """Bring back the files that going back replaced, and follow the session before."""
 
     async def come() -> None:
+        from cockpit.loop.rewind.apply_rewind import bring_back
+
         done = await bring_back(host.engine.store, host.engine.place, session_id)
         _follow(host, done.session_id)
         _report(host, done, "Forward again")
@@ -138,6 +147,8 @@ async def _pick_wave(
 
 def _list_waves(connection: sqlite3.Connection, session_id: str) -> list[PickRow]:
     """Return the waves, the newest first, each with the first words that were written in it."""
+    from cockpit.loop.intake.fork_session import list_waves_to_fork
+
     ended = set(list_waves_to_fork(connection, session_id))
     first_words: dict[str, str] = {}
     for message in messages.select_for_session(connection, session_id):

@@ -8,8 +8,6 @@ from __future__ import annotations
 from cockpit.app.commands.command_record import CommandRefused
 from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
-from cockpit.decide.choose_model import OFFLINE
-from cockpit.decide.offline.limits import LIMITS, SETS_A_MODEL, is_within_rules
 
 
 async def check_offline(host: Host, text: str) -> None:
@@ -17,6 +15,9 @@ async def check_offline(host: Host, text: str) -> None:
 
     Raises :class:`CommandRefused` the first time; later texts of the same run of the screen are started.
     """
+    from cockpit.decide.choose_model import OFFLINE
+    from cockpit.decide.offline.limits import LIMITS, SETS_A_MODEL, is_within_rules
+
     if host.knows_offline_limits or is_within_rules(text):
         return
     if await host.engine.default_model() != OFFLINE:

@@ -1,6 +1,6 @@
 """The list of themes: the screen shows the highlighted one at once.
 
-Specified in ``docs/reference/screen.md``, themes.
+Specified in ``docs/reference/screen.md``, terminals.
 """
 
 from __future__ import annotations

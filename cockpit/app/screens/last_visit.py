@@ -13,6 +13,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.backlog import TaskStatusChanged
+from cockpit.store.journal.details.chains import ChainChanged
 from cockpit.store.journal.event_types import Action
 
 _NAME = "last-visit.json"
@@ -46,7 +47,10 @@ def summarize_since(connection: sqlite3.Connection, after: int) -> str:
         if isinstance(row.detail, TaskStatusChanged):
             changed[row.detail.task_id] = row.detail.to
     statuses = list(changed.values())
-    chains = count(Action.CHAIN_COMPLETED) + count(Action.CHAIN_STOPPED)
+    moved = journal.rows(connection, after=after, action=Action.CHAIN_CHANGED, limit=_MOST)
+    chains = sum(
+        isinstance(row.detail, ChainChanged) and row.detail.what == "ended" for row in moved
+    )
     parts = (
         _join(
             (count(Action.SESSION_COMPLETED), "session", "ended"),

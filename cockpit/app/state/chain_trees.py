@@ -13,10 +13,9 @@ from cockpit.app.state.chains import ENDED_SHOWN, Chains, Retry, Run, ShownChain
 from cockpit.app.state.work import SETTLED, TaskState, Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
-from cockpit.store.chains.chains import Progress
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.retry_delays import describe_retry, seconds_until
-from cockpit.tasks.outage import is_passing
+from cockpit.store.journal.details.chains import Progress
 from widgets.text.numerals import money, tokens
 from widgets.work.chain_tree_views import (
     ChainRowView,
@@ -106,6 +105,8 @@ class Trees(Struct):
         elif chain.status == "draining":
             state = "stopping" if row.stop_now else "draining"
         elif chain.status == "stopped":
+            from cockpit.tasks.outage import is_passing  # here: it loads what runs tasks
+
             state = row.reason if is_passing(row.reason) else "stopped"
         elif is_unfinished:
             state, words = left_undone(progress), []

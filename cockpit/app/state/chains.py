@@ -17,9 +17,10 @@ from cockpit.core.clock import format_time
 from cockpit.store.backlog import task_states
 from cockpit.store.chains import chain_states, chains, workers
 from cockpit.store.chains.chain_states import ChainStep
-from cockpit.store.chains.chains import Chain, Progress
+from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.journal.details import chains as details
+from cockpit.store.journal.details.chains import Progress
 from cockpit.store.journal.details.tasks import TaskDelayed, TaskTakenUp
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import newest_rows
@@ -264,15 +265,12 @@ def _apply_step(run: Run, step: ChainStep) -> None:
 
 def _read_ends(connection: sqlite3.Connection) -> dict[str, Progress]:
     """Return how the tasks of the chains that ended last stood then, as the journal has it."""
-    progress_at_end: dict[str, Progress] = {}
-    ends = (Action.CHAIN_COMPLETED, Action.CHAIN_STOPPED)
-    for row in newest_rows(connection, ends, _NEWEST):
-        detail = row.detail
-        if isinstance(detail, details.ChainState) and (counts := detail.progress) is not None:
-            progress_at_end[detail.chain_id] = Progress(
-                counts.total, counts.done, counts.blocked, counts.under_way, counts.ready
-            )
-    return progress_at_end
+    rows = newest_rows(connection, (Action.CHAIN_CHANGED,), _NEWEST)
+    return {
+        detail.chain_id: detail.progress
+        for row in rows
+        if isinstance(detail := row.detail, details.ChainChanged) and detail.what == "ended"
+    }
 
 
 def _add_newest(chain: ShownChain, connection: sqlite3.Connection, now: str) -> None:

@@ -23,8 +23,8 @@ from cockpit.app.state.proposal_queue import Pending, queue_view, read_pending
 from cockpit.app.state.session_fold import OpenSession, meter_of
 from cockpit.app.state.work import Work, WorkChanges, WorkReader
 from cockpit.app.state.work_pane import MOST, board
-from cockpit.store.chains.chains import Progress
 from cockpit.store.journal import journal
+from cockpit.store.journal.details.chains import Progress
 from cockpit.store.journal.journal import Row, session_rows
 from cockpit.store.sessions import session_list
 from cockpit.store.sessions.session_list import Totals

@@ -128,7 +128,7 @@ def handoff_rows(
         text, left = handoff.full_details[:READ_MOST], len(handoff.full_details) - READ_MOST
         rows += [_GAP, SheetRow("Details"), SheetRow("", _indented(block(text), "  "))]
         if left > 0:
-            more = f"! {left:,} more characters: `cockpit handoff {task.task_id} --details`"
+            more = f"! {left:,} more characters: `cockpit tasks handoff {task.task_id}`"
             rows.append(SheetRow("", line((more, WARN))))
     return rows
 

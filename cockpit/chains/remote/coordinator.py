@@ -110,10 +110,7 @@ async def open_coordinator(
         await stack.enter_async_context(
             queue.answer(queue.subjects.claim, coordinator.answer_claim, group="coordinators")
         )
-        say(
-            f"Workers join with: cockpit worker --connect {scale.server_for_people} --queue {scale.queue}"
-            " --git ADDRESS"
-        )
+        say(f"Workers join with: cockpit worker --connect {scale.address_for_people} --git ADDRESS")
         try:
             yield coordinator
             await remove_shared(context, scale.git, chain.chain_id)

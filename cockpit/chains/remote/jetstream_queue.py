@@ -171,7 +171,7 @@ class MessageQueue(Struct):
         if owner and held.config.description != f"{_OWNER}{owner}":
             raise QueueTaken(
                 f"The queue {self.subjects.queue} belongs to another project. Give this one a queue of its"
-                " own: [scale] queue. Where that project is gone, delete the streams"
+                " own: in [scale] server, behind the host. Where that project is gone, delete the streams"
                 f" {self.subjects.runs_stream} and {self.subjects.back_stream} at the server."
             )
 
@@ -184,7 +184,7 @@ class MessageQueue(Struct):
         if len(data) > min(PART_BYTES, self.client.max_payload):
             raise RunTooLarge(
                 f"{run.task_id} has {len(data):,} bytes with what it depends on, packed; the queue takes"
-                f' {PART_BYTES:,}. Shorten its description, or do it with [scale] backend = "local".'
+                f" {PART_BYTES:,}. Shorten its description, or do it without [scale] server."
             )
         await _ask(lambda: self.stream.publish(subject, data, timeout=REQUEST_S))
 

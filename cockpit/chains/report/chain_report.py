@@ -278,7 +278,7 @@ def _write(path: Path, text: str) -> None:
             if folder.is_symlink():
                 raise StoreUnwritable(
                     f"{folder} is a symbolic link; reports must stay inside the project. Remove the"
-                    " link, then write the report again with `cockpit chain report`."
+                    " link, then write the report again with `cockpit chain last --report`."
                 )
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         ignore = path.with_name(".gitignore")
@@ -289,5 +289,5 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         raise StoreUnwritable(
             f"cockpit cannot write the report to {path}: {error.strerror or error}. Fix that, then"
-            " write the report again with `cockpit chain report`."
+            " write the report again with `cockpit chain last --report`."
         ) from error

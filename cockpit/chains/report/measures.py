@@ -14,14 +14,7 @@ from msgspec import Struct, field
 
 from cockpit.chains.report.estimate_accuracy import EstimateAccuracy, compare_estimates
 from cockpit.core.clock import milliseconds_between
-from cockpit.store.journal.details.chains import (
-    BatchCompleted,
-    ChainCreated,
-    ChainResumed,
-    WorkerCrashed,
-    WorkerEnded,
-    WorkerStarted,
-)
+from cockpit.store.journal.details.chains import BatchCompleted, ChainChanged, WorkerChanged
 from cockpit.store.journal.details.detail import Detail, decode_detail
 from cockpit.store.journal.details.estimates import EstimateLearned
 from cockpit.store.journal.details.table import detail_type
@@ -32,11 +25,8 @@ OPEN = "9999"
 """As ``before``: no end."""
 
 _ACTIONS = (
-    Action.CHAIN_CREATED,
-    Action.CHAIN_RESUMED,
-    Action.CHAIN_SESSION_STARTED,
-    Action.CHAIN_SESSION_ENDED,
-    Action.CHAIN_SESSION_CRASHED,
+    Action.CHAIN_CHANGED,
+    Action.CHAIN_SESSION_CHANGED,
     Action.BATCH_COMPLETED,
     Action.TASK_RUN_STEP,
     Action.ESTIMATE_LEARNED,
@@ -257,12 +247,12 @@ class _Fold(Struct):
 
     def take(self, at: str, event: Detail, *, inside: bool) -> None:
         match event:
-            case ChainCreated():
+            case ChainChanged(what="created"):
                 self.lengths[event.chain_id] = 0
                 self.started |= {event.chain_id} if inside else set()
-            case ChainResumed():
+            case ChainChanged(what="resumed"):
                 self.restarts += inside
-            case WorkerStarted():
+            case WorkerChanged(status="running"):
                 self.lengths[event.chain_id] = self.lengths.get(event.chain_id, 0) + 1
                 self._worker(event.chain_id, event.ordinal).started_at = at
             case EstimateLearned() if inside:
@@ -271,7 +261,7 @@ class _Fold(Struct):
                 self._review(at, event)
             case BatchCompleted():
                 self._batch(self._worker(event.chain_id, event.ordinal), event, inside)
-            case WorkerEnded() | WorkerCrashed():
+            case WorkerChanged():
                 self._end(self._worker(event.chain_id, event.ordinal), at, event, inside)
 
     def _worker(self, chain_id: str, ordinal: int) -> _Worker:
@@ -293,10 +283,8 @@ class _Fold(Struct):
             self.reviews["failed" if failed else "passed"] += 1
             self.days.setdefault(at[:10], []).append(int(failed))
 
-    def _end(
-        self, worker: _Worker, at: str, event: WorkerEnded | WorkerCrashed, inside: bool
-    ) -> None:
-        crashed = isinstance(event, WorkerCrashed)
+    def _end(self, worker: _Worker, at: str, event: WorkerChanged, inside: bool) -> None:
+        crashed = event.status == "crashed"
         if worker.started_at:
             worker.seconds = (milliseconds_between(worker.started_at, at) or 0) / 1000
         worker.cost_usd = event.cost_usd

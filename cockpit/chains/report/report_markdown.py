@@ -15,9 +15,10 @@ from msgspec import Struct
 
 from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
-from cockpit.store.chains.chains import Chain, Progress
+from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
+from cockpit.store.journal.details.chains import Progress
 from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 MAX_DETAILS = 8_000
@@ -169,7 +170,7 @@ def _blocked(task: TaskReport) -> str:
     if task.details:
         parts.append(_fenced(task.details))
         if len(task.details) > MAX_DETAILS:
-            parts.append(f"All details: `cockpit handoff {task.task_id} --details`")
+            parts.append(f"All details: `cockpit tasks handoff {task.task_id}`")
     if task.branch:
         path = f" in {_code(task.path)}" if task.path else ""
         parts.append(f"Its work is kept on {_code(task.branch)}{path}.")

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cockpit.commands.caller_rights import find_caller
-from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
+from cockpit.commands.open_project import (
+    WrongUse,
+    ensure_root_token,
+    find_project,
+    open_store,
+    read_store,
+)
 from cockpit.store.backlog.epics_and_stories import STATUSES
 
 if TYPE_CHECKING:
@@ -22,18 +29,10 @@ FIELDS = click.option(
     type=click.Choice(["minimal", "standard", "full"]),
     help="Print this much of each record; minimal is id, title and status.",
 )
-LIMIT = click.option(
-    "--limit",
-    type=click.IntRange(1, 1000),
-    default=50,
-    show_default=True,
-    help="List at most this many records.",
-)
 OFFSET = click.option(
     "--offset", type=click.IntRange(0, 2**31), default=0, help="Skip this many records first."
 )
 STATUS = click.option("--status", type=click.Choice(STATUSES), help="List only this status.")
-STANDING = click.option("--status", type=click.Choice(STATUSES), help="Set this status.")
 PRIORITY = click.option(
     "--priority",
     type=click.Choice(["P0", "P1", "P2", "P3"], case_sensitive=False),
@@ -45,6 +44,11 @@ DESCRIPTION = click.option(
 
 UNCAPPED = 10**9
 """A token limit that no answer reaches: the limit of answers is for models."""
+
+
+def kind_of(name: str) -> str:
+    """Return ``task``, ``story`` or ``epic`` by the letter of an id as users type it."""
+    return {"s": "story", "e": "epic"}.get(name[:1].lower(), "task")
 
 
 def read_with_tool(name: str, empty: Any = None, **arguments: Any) -> Any:
@@ -62,20 +66,19 @@ def read_with_tool(name: str, empty: Any = None, **arguments: Any) -> Any:
 
 def write_with_tool(name: str, **arguments: Any) -> Any:
     """Call a tool that writes, as the holder of ``COCKPIT_TOKEN`` or as the user."""
-    return write_with_tool_each(name, [arguments])[0]
+    return write_with_tools([(name, arguments)])[0]
 
 
-def write_with_tool_each(name: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Call a tool that writes once for each of ``calls``, in one transaction; return the answers."""
+def write_with_tools(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Any]:
+    """Call tools that write, each with its arguments, in one transaction; return the answers."""
     from cockpit.backlog.tools.tool_table import find_work_tool
-
-    tool = find_work_tool(name)
 
     def step(tx: Tx) -> list[Any]:
         caller = find_caller(tx)
+        tools = [(find_work_tool(name), arguments) for name, arguments in calls]
         return [
             tool.run(tx, caller, tool.parameters(**arguments), cap_tokens=UNCAPPED)
-            for arguments in calls
+            for tool, arguments in tools
         ]
 
     answers: list[Any] = write_store(step)
@@ -103,6 +106,18 @@ def authorize_writer(tx: Tx, purpose: str) -> str:
 def read_text_argument(text: str | None) -> str | None:
     """Return ``text``, or standard input for ``-``."""
     return sys.stdin.read() if text == "-" else text
+
+
+def read_source(source: str, *, errors: str = "strict") -> str:
+    """Return the text of a file, or standard input for ``-``. Raises ``WrongUse``."""
+    try:
+        return (
+            sys.stdin.read()
+            if source == "-"
+            else Path(source).read_text(encoding="utf-8", errors=errors)
+        )
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUse(f"{source} cannot be read: {error}") from error
 
 
 def name_more(answer: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""``cockpit tasks``: list and show tasks, the work queue and the board."""
+"""``cockpit tasks``: list and show tasks, stories and epics, and the work queue."""
 
 from __future__ import annotations
 
@@ -9,139 +9,165 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.backlog import tasks_change, tasks_import_export
+from cockpit.commands.backlog import task_memory, tasks_change, tasks_import_export
 from cockpit.commands.backlog.call_work_tools import (
     FIELDS,
-    LIMIT,
     OFFSET,
     PRIORITY,
     STATUS,
     UNCAPPED,
+    kind_of,
     name_more,
     read_with_tool,
 )
-from cockpit.commands.collection import Collection, Columns, Listed
-from cockpit.commands.open_project import read_store
-from cockpit.commands.terminal import format_table, say, show, show_json, show_list
-from cockpit.core.text import pluralize
+from cockpit.commands.collection import Collection, Columns, Listed, limit_option
+from cockpit.commands.open_project import WrongUse, read_store
+from cockpit.commands.terminal import format_table, show_list
 
 if TYPE_CHECKING:
     from cockpit.store.backlog.tasks import Task
     from cockpit.store.backlog.work_queue import Queued
 
-_NONE = "No tasks yet. `cockpit tasks add TITLE` adds one."
 _SHOWN = 10
+_PARENTS = {
+    "story": ("list_stories", "stories", ("story_id", "priority")),
+    "epic": ("get_epics", "epics", ("story_id", "epic_id")),
+}
+"""By kind: the tool that lists it, the key of its answer, and the filters that it has not."""
 
 
 def _read(
-    fields: str | None, limit: int, offset: int, **terms: str | None
+    kind: str, fields: str | None, limit: int, offset: int, **terms: str | None
 ) -> Listed[dict[str, Any]]:
+    if kind in _PARENTS:
+        tool, key, foreign = _PARENTS[kind]
+        if wrong := [name for name in foreign if terms[name]]:
+            raise WrongUse(f"--{wrong[0].removesuffix('_id')} does not filter --kind {kind}.")
+        given = {name: value for name, value in terms.items() if name not in foreign}
+        fields = fields or ("standard" if kind == "epic" else "minimal")
+        answer = read_with_tool(tool, {key: []}, fields=fields, limit=limit, offset=offset, **given)
+        return Listed(answer[key], name_more(answer))
+
     def read(connection: sqlite3.Connection) -> dict[str, Any]:
         from cockpit.backlog.tools.query_tools import page_of_tasks
 
         resolved = _resolve_ids(connection, terms)
         return page_of_tasks(connection, resolved, limit, offset, fields or "minimal", UNCAPPED)
 
-    answer: dict[str, Any] = read_store(read, empty={"tasks": []})
+    answer = read_store(read, empty={"tasks": []})
     return Listed(answer["tasks"], name_more(answer))
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> Columns[dict[str, Any]]:
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "TASK": lambda row: row["id"],
+        kind_of(rows[0]["id"]).upper(): lambda row: row["id"],
         "STATUS": lambda row: _status_text(row["status"]),
         "TYPE": lambda row: row["type"] or "–",
         "STORY": lambda row: row["story"] or "–",
         "PRIORITY": lambda row: row["priority"] or "–",
         "TITLE": lambda row: row["title"],
     }
-    filled = {"TASK", *(name.upper() for name in rows[0])}
+    filled = {next(iter(columns)), *(name.upper() for name in rows[0])}
     return {heading: cell for heading, cell in columns.items() if heading in filled}
+
+
+def _find(name: str, fields: str | None) -> dict[str, Any]:
+    kind, fields = kind_of(name), fields or "standard"
+    row: dict[str, Any] = read_with_tool(f"get_{kind}", fields=fields, **{f"{kind}_id": name})
+    return row
+
+
+def _describe(row: dict[str, Any], fields: str | None) -> str:
+    kind = kind_of(row["id"])
+    if kind == "task":
+        return read_store(lambda connection: _task_text(connection, row["id"]))
+    belongs = row.get("priority") or row.get("epic")
+    parts = [
+        f"{row['id']}  {row['title']}\n{' · '.join(filter(None, (_status_text(row['status']), belongs)))}"
+    ]
+    if row.get("description"):
+        parts.append(row["description"])
+    children = row["stories" if kind == "epic" else "tasks"]
+    if children:
+        cells = [(child["id"], _status_text(child["status"]), child["title"]) for child in children]
+        heading = "STORY" if kind == "epic" else "TASK"
+        parts.append(format_table((heading, "STATUS", "TITLE"), cells))
+    return "\n\n".join(parts)
+
+
+def _none(kind: str, fields: str | None, limit: int, offset: int, **terms: str | None) -> str:
+    if kind in _PARENTS:
+        return f"No {_PARENTS[kind][1]} match. `cockpit tasks add TITLE --kind {kind}` adds one."
+    return (
+        "No tasks match."
+        if any(terms.values())
+        else "No tasks yet. `cockpit tasks add TITLE` adds one."
+    )
 
 
 tasks = Collection(
     "tasks",
-    short_help="Manage tasks.",
-    help="""Manage the tasks of this project's backlog; the oldest is listed first.
+    short_help="Manage tasks, stories and epics.",
+    help="""Manage this project's backlog: tasks, the stories that they add up to, and their epics.
 
-    Write a TASK as T-42, t42 or 42. One is shown with its history. Archived tasks are listed only with
-    --status archived. `cockpit chain diff`, `take` and `drop` show, merge and remove a task's branch.
+    The oldest is listed first, of epics the most urgent. Write a TASK as T-42, t42 or 42, a story as S-12
+    and an epic as E-1. A task is shown with its history, a story with its tasks. Archived tasks are
+    listed only with --status archived. `cockpit chain diff`, `take` and `drop` show, merge and remove a
+    task's branch.
     """,
     examples=(
         "cockpit tasks --story S-12 --status blocked",
         "cockpit tasks T-42",
+        "cockpit tasks --kind epic",
         'cockpit tasks add "Refresh tokens before they expire"',
         "cockpit tasks move T-42 done",
     ),
     row="TASK",
     columns=_columns,
     read=_read,
-    find=lambda name, fields: read_with_tool("get_task", task_id=name, fields=fields or "standard"),
-    describe=lambda row, fields: read_store(lambda connection: _task_text(connection, row["id"])),
+    find=_find,
+    describe=_describe,
     body=dict,
-    none=lambda fields, limit, offset, **terms: "No tasks match." if any(terms.values()) else _NONE,
+    none=_none,
     filters=[
+        click.option(
+            "--kind",
+            type=click.Choice(["task", "story", "epic"]),
+            default="task",
+            show_default=True,
+            help="List this kind.",
+        ),
         STATUS,
         PRIORITY,
         click.option("--story", "story_id", metavar="ID", help="List only tasks of this story."),
-        click.option("--epic", "epic_id", metavar="ID", help="List only tasks of this epic."),
+        click.option("--epic", "epic_id", metavar="ID", help="List only what is in this epic."),
         FIELDS,
-        LIMIT,
+        limit_option(50, 1000),
         OFFSET,
     ],
     details=[FIELDS],
 )
 
-for _command in (*tasks_change.COMMANDS, *tasks_import_export.COMMANDS):
+for _command in (*tasks_change.COMMANDS, *task_memory.COMMANDS, *tasks_import_export.COMMANDS):
     tasks.add_command(_command)
 
 
-@tasks.command("next", epilog=examples("cockpit tasks next --limit 5"))
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 50),
-    default=3,
-    show_default=True,
-    help="List at most this many tasks.",
-)
-@FIELDS
-@AS_JSON
-def next_tasks(limit: int, fields: str | None, as_json: bool) -> None:
-    """List the tasks to start next.
-
-    The listed tasks do not conflict, so they can be worked on at the same time.
-    """
-    empty = {"tasks": [], "ready": 0}
-    answer = read_with_tool("get_next_batch", empty, limit=limit, fields=fields or "minimal")
-    rows = answer["tasks"]
-    cells = [(row["id"], row["title"]) for row in rows]
-    nothing = "No task is ready to start. `cockpit tasks queue --why` says why."
-    show_list(as_json, rows, ("TASK", "TITLE"), cells, nothing)
-    if not rows and not as_json and "held_by" in answer:
-        busy = ", ".join(answer["held_by"])
-        say(f"{answer['ready']} are ready, but change the same files as {busy}, in progress now.")
-    if rows and not as_json:
-        ready = pluralize(answer["ready"], "task")
-        say(f"{ready} ready in all. `cockpit tasks queue --why` explains the order.")
-
-
-@tasks.command(epilog=examples("cockpit tasks queue", "cockpit tasks queue --why --ready"))
+@tasks.command(epilog=examples("cockpit tasks queue --ready -n 3", "cockpit tasks queue --why"))
 @click.option("--why", is_flag=True, help="Show the score of each task and its parts.")
 @click.option("--ready", is_flag=True, help="List only tasks that are ready to start.")
-@LIMIT
-@OFFSET
+@limit_option(50)
 @AS_JSON
-def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> None:
+def queue(why: bool, ready: bool, limit: int, as_json: bool) -> None:
     """List the work queue in order.
 
-    Tasks of one group can run at the same time.
+    Tasks of one group can run at the same time; those of group 1 can start next to the ones in progress.
     """
 
     def read(connection: sqlite3.Connection) -> list[tuple[Queued, dict[str, Any]]]:
         from cockpit.backlog.explain_queue import explain_rows
         from cockpit.store.backlog import work_queue
 
-        rows = work_queue.select(connection, ready=ready or None, limit=limit, offset=offset)
+        rows = work_queue.select(connection, ready=ready or None, limit=limit)
         return list(zip(rows, explain_rows(connection, rows), strict=True))
 
     queued: list[tuple[Queued, dict[str, Any]]] = read_store(read, empty=[])
@@ -157,36 +183,12 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
         for row, reason in queued
     ]
     headings = ("TASK", "GROUP", "PRIORITY", "UNBLOCKS", *last)
-    nothing = "The queue is shorter than --offset." if offset else "The queue is empty."
-    show_list(as_json, [reason for _, reason in queued], headings, rows, nothing)
-
-
-@tasks.command(epilog=examples("cockpit tasks board", "cockpit tasks board --all"))
-@click.option("--all", "everything", is_flag=True, help="Show finished tasks too.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 200),
-    default=20,
-    show_default=True,
-    help="Show at most this many tasks in a column.",
-)
-@FIELDS
-@AS_JSON
-def board(everything: bool, limit: int, fields: str | None, as_json: bool) -> None:
-    """Show the board, one column per status."""
-    answer = read_with_tool(
-        "get_kanban_board",
-        {"columns": {}},
-        include_done=everything,
-        limit_per_column=limit,
-        fields=fields or "minimal",
+    nothing = (
+        "No task is ready to start. `cockpit tasks queue --why` says why."
+        if ready
+        else "The queue is empty."
     )
-    if as_json:
-        show_json(answer)
-    elif not any(column["count"] for column in answer["columns"].values()):
-        say(_NONE)
-    else:
-        show(_draw_board(answer["columns"]))
+    show_list(as_json, [reason for _, reason in queued], headings, rows, nothing)
 
 
 def _resolve_ids(
@@ -273,33 +275,6 @@ def _heading(task: Task) -> str:
     if task.needs_rework:
         about.append("needs rework")
     return f"{task.task_id}  {task.title}\n{' · '.join(about)}"
-
-
-def _draw_board(columns: dict[str, Any]) -> str:
-    from io import StringIO
-    from shutil import get_terminal_size
-
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from widgets.text.clean import clean
-
-    drawn = Table(box=box.SIMPLE_HEAD, expand=True, padding=(0, 1))
-    for status, column in columns.items():
-        drawn.add_column(f"{_status_text(status)} {column['count']}", ratio=1, overflow="fold")
-    cells = []
-    for column in columns.values():
-        lines = [f"{row['id']} {clean(row['title'], newlines=False)}" for row in column["tasks"]]
-        if column.get("more"):
-            lines.append(f"… {column['more']} more")
-        cells.append(Text("\n\n".join(lines)))
-    drawn.add_row(*cells)
-    paper = StringIO()
-    console = Console(file=paper, width=get_terminal_size((100, 24)).columns, color_system=None)
-    console.print(drawn)
-    return "\n".join(line.rstrip() for line in paper.getvalue().splitlines()).strip("\n")
 
 
 def _status_text(status: str) -> str:

@@ -1,4 +1,4 @@
-"""``cockpit tasks``: the commands that change tasks."""
+"""``cockpit tasks``: the commands that change tasks, stories and epics."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from cockpit.backlog.validation import TASK_TYPES
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.backlog.call_work_tools import (
     DESCRIPTION,
+    PRIORITY,
     authorize_writer,
+    kind_of,
     read_text_argument,
     read_with_tool,
     write_store,
     write_with_tool,
-    write_with_tool_each,
+    write_with_tools,
 )
 from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
@@ -80,17 +82,34 @@ _FILES = click.option(
     metavar="PATH",
     help="Name a file that the task changes. Repeat for more.",
 )
+_EPIC = click.option("--epic", "epic_id", metavar="ID", help="Put the story into this epic.")
 _ONE = click.argument("task")
+_OF_PARENTS = {
+    "story": frozenset(("title", "description", "epic_id")),
+    "epic": frozenset(("title", "description", "priority")),
+}
+"""By kind: the fields that a story and an epic have. A task has all others."""
+_OF_PARENTS_ONLY = frozenset(("epic_id", "priority"))
 
 
 @click.command(
     epilog=examples(
         'cockpit tasks add "Refresh tokens before they expire" --story S-12 --type bug',
         "cockpit tasks add Write part2 --file part2.py --depends-on T-1",
+        'cockpit tasks add "Single sign-on" --kind epic --priority P1',
     )
 )
 @click.argument("title", nargs=-1, required=True)
+@click.option(
+    "--kind",
+    type=click.Choice(["task", "story", "epic"]),
+    default="task",
+    show_default=True,
+    help="Add this kind.",
+)
 @_STORY
+@_EPIC
+@PRIORITY
 @_TYPE
 @DESCRIPTION
 @_ACCEPT
@@ -105,10 +124,15 @@ _ONE = click.argument("task")
     help="Let the task wait for this one. Repeat for more.",
 )
 @AS_JSON
-def add(title: tuple[str, ...], waits_for: tuple[str, ...], as_json: bool, **fields: Any) -> None:
-    """Add a task."""
-    fields["description"] = read_text_argument(fields["description"])
-    changes = {name: value for name, value in fields.items() if value not in (None, ())}
+def add(
+    title: tuple[str, ...], kind: str, waits_for: tuple[str, ...], as_json: bool, **fields: Any
+) -> None:
+    """Add a task, a story or an epic."""
+    changes = _read_fields(kind, {**fields, "waits_for": waits_for})
+    changes.pop("waits_for", None)
+    if kind != "task":
+        _show_change(write_with_tool(f"create_{kind}", title=" ".join(title), **changes), as_json)
+        return
 
     def step(tx: Tx) -> dict[str, Any]:
         from cockpit.backlog import service
@@ -120,17 +144,41 @@ def add(title: tuple[str, ...], waits_for: tuple[str, ...], as_json: bool, **fie
             service.add_dependency(tx, task_record.task_id, other, by=by)
         return render_task(task_record)
 
-    task_record = write_store(step)
+    _show_change(write_store(step), as_json)
+
+
+def _read_fields(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that were given. Raises ``WrongUse`` for one that this kind has not."""
+    fields["description"] = read_text_argument(fields["description"])
+    given = {name: value for name, value in fields.items() if value not in (None, ())}
+    foreign = (
+        given.keys() & _OF_PARENTS_ONLY if kind == "task" else given.keys() - _OF_PARENTS[kind]
+    )
+    for option in click.get_current_context().command.params:
+        if option.name in foreign:
+            raise WrongUse(f"{option.opts[0]} is not for a {kind}.".replace("a epic", "an epic"))
+    return given
+
+
+def _show_change(row: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        show_json(task_record)
+        show_json(row)
     else:
-        show(f"{task_record['id']} {task_record['title']}")
+        show(f"{row['id']} {row['title']}")
 
 
-@click.command(epilog=examples("cockpit tasks edit T-42", "cockpit tasks edit T-42 --estimate 3"))
+@click.command(
+    epilog=examples(
+        "cockpit tasks edit T-42",
+        "cockpit tasks edit T-42 --estimate 3",
+        "cockpit tasks edit E-1 --priority P0",
+    )
+)
 @_ONE
 @click.option("--title", metavar="TEXT", help="Set a new title.")
 @_STORY
+@_EPIC
+@PRIORITY
 @_TYPE
 @DESCRIPTION
 @_ACCEPT
@@ -149,12 +197,21 @@ def add(title: tuple[str, ...], waits_for: tuple[str, ...], as_json: bool, **fie
 )
 @AS_JSON
 def edit(task: str, rework: bool | None, as_json: bool, **fields: Any) -> None:
-    """Change a task.
+    """Change a task, a story or an epic.
 
-    Without options it opens the task in your editor ($VISUAL or $EDITOR).
+    Without options it opens the task in your editor ($VISUAL or $EDITOR). A new priority of an epic
+    re-orders the work queue. --epic '' takes a story out of its epic.
     """
-    fields["description"] = read_text_argument(fields["description"])
-    changes = {name: value for name, value in fields.items() if value not in (None, ())}
+    kind = kind_of(task)
+    changes = _read_fields(kind, {**fields, "rework": rework})
+    if kind != "task":
+        if not changes:
+            raise WrongUse(
+                "Nothing to change. Pass for example --title TEXT or --description TEXT."
+            )
+        _show_change(write_with_tool(f"update_{kind}", **{f"{kind}_id": task}, **changes), as_json)
+        return
+    changes.pop("rework", None)
     if rework is not None:
         marked = write_with_tool("set_needs_rework", task_id=task, value=rework)
         say(f"{marked['id']} {'needs rework' if rework else 'needs no rework'}")
@@ -177,11 +234,7 @@ def edit(task: str, rework: bool | None, as_json: bool, **fields: Any) -> None:
         )
         return render_task(changed, "standard")
 
-    task_record = write_store(step)
-    if as_json:
-        show_json(task_record)
-    else:
-        show(f"{task_record['id']} {task_record['title']}")
+    _show_change(write_store(step), as_json)
 
 
 def _edit_in_editor(named: str) -> dict[str, str]:
@@ -230,19 +283,27 @@ _MOVES = {
 @click.option("--why", metavar="TEXT", help="Record these words: a note, or the reason.")
 @AS_JSON
 def move(tasks: tuple[str, ...], state: str, why: str | None, as_json: bool) -> None:
-    """Move tasks to another state.
+    """Move tasks, stories and epics on.
 
     STATE is in_progress, review, done, blocked, unblocked, archived, or todo to reopen a finished task with
     its story and epic. The last task of a story completes the story, and the last story its epic. Tasks that
     depend on an archived one no longer wait for it.
     """
     tool, words = _MOVES[state]
-    if state == "blocked" and not why:
+    if state == "blocked" and not why and "task" in map(kind_of, tasks):
         raise WrongUse("Pass --why TEXT: whoever looks at a blocked task wants to know.")
     given: dict[str, Any] = {words: why} if words else {}
     if tool == "update_task_status":
         given["status"] = state
-    answer = write_with_tool_each(tool, [{"task_id": task, **given} for task in tasks])
+    kinds = [(kind_of(name), name) for name in tasks]
+    answer = write_with_tools(
+        [
+            (tool, {"task_id": name, **given})
+            if kind == "task"
+            else (f"update_{kind}", {f"{kind}_id": name, "status": state})
+            for kind, name in kinds
+        ]
+    )
     if as_json:
         show_json(answer)
         return
@@ -309,7 +370,10 @@ def dep(task: str, on: str | None, kind: str, remove: bool, as_json: bool) -> No
 
 
 @click.command(
-    epilog=examples("cockpit tasks note T-42 'JWT, because it is stateless' --type decision")
+    epilog=examples(
+        "cockpit tasks note T-42 'JWT, because it is stateless' --type decision",
+        "cockpit tasks note T-42 'The tests only cover the happy path' --failed quality",
+    )
 )
 @_ONE
 @click.argument("text", nargs=-1, required=True)
@@ -321,46 +385,23 @@ def dep(task: str, on: str | None, kind: str, remove: bool, as_json: bool) -> No
     show_default=True,
     help="Record it as this kind of activity.",
 )
-def note(task: str, text: tuple[str, ...], kind: str) -> None:
-    """Add a note to a task."""
-    task_record = write_with_tool(
-        "add_task_activity", task_id=task, activity_type=kind, description=" ".join(text)
-    )
-    say(f"noted on {task_record['id']}")
-
-
-@click.command(
-    epilog=examples("cockpit tasks fail T-42 quality 'The tests only cover the happy path'")
-)
-@_ONE
-@click.argument("kind", type=click.Choice(["spec", "quality", "implementation"]))
-@click.argument("reason", nargs=-1, required=True)
 @click.option(
-    "--attempt",
-    type=click.IntRange(1, 1000),
-    help="Record it as this attempt. Default: the next one.",
+    "--failed",
+    type=click.Choice(["spec", "quality", "implementation"]),
+    help="Record a failed attempt: at its spec review, its quality review or its implementation.",
 )
-def fail(task: str, kind: str, reason: tuple[str, ...], attempt: int | None) -> None:
-    """Record a failed attempt at a task.
-
-    It failed its spec review, its quality review or its implementation.
-    """
-    task_record = write_with_tool(
-        "record_task_failure",
-        task_id=task,
-        failure_type=kind,
-        reason=" ".join(reason),
-        attempt=attempt,
-    )
-    say(f"attempt {task_record['attempt']} at {task_record['id']} failed: {kind}")
+def note(task: str, text: tuple[str, ...], kind: str, failed: str | None) -> None:
+    """Note something, or that an attempt failed."""
+    words = " ".join(text)
+    if failed is None:
+        added = write_with_tool(
+            "add_task_activity", task_id=task, activity_type=kind, description=words
+        )
+        say(f"noted on {added['id']}")
+        return
+    added = write_with_tool("record_task_failure", task_id=task, failure_type=failed, reason=words)
+    say(f"attempt {added['attempt']} at {added['id']} failed: {failed}")
 
 
-COMMANDS: tuple[click.Command, ...] = (
-    add,
-    edit,
-    move,
-    dep,
-    note,
-    fail,
-)
-"""The commands that change tasks, in the order of the help."""
+COMMANDS: tuple[click.Command, ...] = (add, edit, move, dep, note)
+"""The commands that change the backlog, in the order of the help."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.backlog.call_work_tools import authorize_writer, write_store
+from cockpit.commands.backlog.call_work_tools import authorize_writer, read_source, write_store
 from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import json_text, say, show, show_json, show_json_line
 from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cockpit.backlog.import_export import ImportCounts
     from cockpit.store.db.transaction import Tx
 
@@ -83,7 +80,8 @@ def import_tasks(
     else:
         from cockpit.backlog.import_export import import_backlog, read_lines
 
-        lines = read_lines(_lines(source))
+        # Not splitlines, because JSON may contain U+2028 unescaped.
+        lines = read_lines(read_source(source).split("\n"))
 
         def step(tx: Tx) -> ImportCounts:
             return import_backlog(tx, lines, by=authorize_writer(tx, "import tasks"))
@@ -94,15 +92,6 @@ def import_tasks(
         show_json(counts)
     else:
         show(", ".join(f"{number} {word}" for word, number in counts.items()))
-
-
-def _lines(source: str) -> Iterable[str]:
-    try:
-        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongUse(f"{source} cannot be read: {error}") from error
-    # Not splitlines, because JSON may contain U+2028 unescaped.
-    return text.split("\n")
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""``cockpit chain``: list, show, watch, stop, resume and report chains, and take their branches."""
+"""``cockpit chain``: list, show, watch, stop and resume chains, and take their branches."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.chains.report.chain_document import chain_document
+from cockpit.chains.report.chain_document import chain_body, chain_document
 from cockpit.cli_options import AS_JSON, NO_SANDBOX, Dollars, Duration, examples
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains import branch_commands
 from cockpit.commands.chains.chain_text import chain_text
+from cockpit.commands.chains.worktrees import worktrees
 from cockpit.commands.collection import Collection, limit_option
 from cockpit.commands.open_project import (
     find_project,
@@ -29,6 +30,7 @@ from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 
 if TYPE_CHECKING:
+    from cockpit.core.project_paths import ProjectPaths
     from cockpit.store.db.transaction import Tx
 
 _CHAIN = click.argument("chain_id", metavar="[CHAIN]", required=False)
@@ -45,11 +47,14 @@ def _read(limit: int) -> Sequence[dict[str, Any]]:
     )
 
 
-def _find(name: str) -> dict[str, Any]:
+def _find(name: str, report: bool) -> dict[str, Any]:
     from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 
     chosen = read_store(lambda connection: _choose_chain(connection, name))
     place = find_project()
+    if report:
+        written = asyncio.run(_find_report(place, chosen))
+        return {_TEXT: written.read_text(encoding="utf-8"), "path": str(written)}
     with open_store(place) as store:
         lost = asyncio.run(find_lost_tasks(store, place, chosen))
         text = store.read_now(lambda connection: chain_text(connection, chosen))
@@ -78,6 +83,7 @@ chain = Collection(
     examples=(
         "cockpit chain",
         "cockpit chain ch-3 --json",
+        "cockpit chain last --report",
         "cockpit chain watch",
         "cockpit chain resume ch-3",
     ),
@@ -94,11 +100,20 @@ chain = Collection(
     },
     read=_read,
     find=_find,
-    describe=lambda document: document[_TEXT],
+    describe=lambda document, report: document[_TEXT],
     none=_NO_CHAIN,
     body=dict,
-    document=lambda document: {name: each for name, each in document.items() if name != _TEXT},
+    document=lambda document, report: (
+        document if report else {name: each for name, each in document.items() if name != _TEXT}
+    ),
     filters=[limit_option(50, 1000)],
+    details=[
+        click.option(
+            "--report",
+            is_flag=True,
+            help="Print the report of one instead; one that was not written yet is written now.",
+        )
+    ],
 )
 
 
@@ -131,7 +146,7 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
             setting = load_project_settings(place).headless.report
             asyncio.run(write_report_if_set(store, place, setting, stored))
     if as_json:
-        show_json(stored.body())
+        show_json(chain_body(stored))
     elif stored.status != "draining":
         show(f"{stored.chain_id} is {stored.status}: no worker was running.")
     elif stored.stop_now:
@@ -195,23 +210,6 @@ def resume_chain(
         ctx.exit(asyncio.run(watching))
 
 
-@chain.command(
-    "report", epilog=examples("cockpit chain report", "cockpit chain report ch-3 --path")
-)
-@_CHAIN
-@click.option("--path", "only_path", is_flag=True, help="Print the path of the report instead.")
-def report_chain(chain_id: str | None, only_path: bool) -> None:
-    """Print the report of a chain.
-
-    A report that was not written yet is written now.
-    """
-    written = read_store(lambda connection: _choose_chain(connection, chain_id)).report_path
-    path = find_project().home / written if written else None
-    if path is None or not path.is_file():
-        path = asyncio.run(_write_report(chain_id))
-    show(str(path) if only_path else path.read_text(encoding="utf-8"))
-
-
 def _choose_chain(connection: sqlite3.Connection, named: str | None) -> Chain:
     """Return the chain by its id, or the newest for None and for last. Raises :class:`NotFound`."""
     if named not in (None, "last"):
@@ -229,7 +227,7 @@ def _read_branch(named: str | None) -> str:
     return read_store(lambda connection: _choose_chain(connection, named)).chain_id
 
 
-for _command in branch_commands.build_commands(_read_branch):
+for _command in (*branch_commands.build_commands(_read_branch), worktrees):
     chain.add_command(_command)
 
 
@@ -260,17 +258,19 @@ async def _watch(chain_id: str | None) -> None:
 def _seq_before_start(connection: sqlite3.Connection, chosen: Chain) -> int:
     """Return the sequence number of the journal row before the chain was last started."""
     (seq,) = connection.execute(
-        "SELECT max(seq) FROM journal WHERE action IN ('chain.created','chain.resumed')"
+        "SELECT max(seq) FROM journal WHERE action='chain.changed' AND"
+        " json_extract(detail_json, '$.what') IN ('created','resumed')"
         " AND json_extract(detail_json, '$.chain_id')=?",
         (chosen.chain_id,),
     ).fetchone()
     return int(seq) - 1
 
 
-async def _write_report(chain_id: str | None) -> Path:
+async def _find_report(place: ProjectPaths, chosen: Chain) -> Path:
+    """Return the path of the chain's report, which is written where there is none."""
     from cockpit.chains.report.chain_report import write_report
 
-    place = find_project()
+    if chosen.report_path and (path := place.home / chosen.report_path).is_file():
+        return path
     with open_store(place) as store:
-        chosen = store.read_now(lambda connection: _choose_chain(connection, chain_id))
         return await write_report(store, place, chosen)

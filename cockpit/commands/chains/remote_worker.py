@@ -27,17 +27,15 @@ if TYPE_CHECKING:
 @click.command(
     short_help="Work on tasks of another machine's chain.",
     epilog=examples(
-        "cockpit worker --connect nats://build-1:4222 --queue shop --git ssh://git@build-1/shop.git",
-        "cockpit worker --connect nats://build-1:4222 --queue shop --git /srv/shop.git --slots 4",
+        "cockpit worker --connect nats://build-1:4222/shop --git ssh://git@build-1/shop.git",
+        "cockpit worker --connect nats://build-1:4222/shop --git /srv/shop.git --slots 4",
     ),
 )
-@click.option("--connect", required=True, metavar="URL", help="Take tasks from this NATS server.")
 @click.option(
-    "--queue",
-    default="cockpit",
-    show_default=True,
-    metavar="NAME",
-    help="Take tasks of this queue.",
+    "--connect",
+    required=True,
+    metavar="URL",
+    help="Take tasks of this queue: nats://HOST:4222/QUEUE, as [scale] server of the coordinator.",
 )
 @click.option(
     "--git",
@@ -62,20 +60,6 @@ if TYPE_CHECKING:
     help="Keep the copy of the repository there. Default: in the state folder.",
 )
 @click.option(
-    "--credentials",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Use this credentials file of NATS.",
-)
-@click.option(
-    "--lease",
-    "lease_s",
-    type=click.FloatRange(1, 3_600),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Count as gone after this silence; as [scale] lease_s of the coordinator.",
-)
-@click.option(
     "--approve",
     type=click.Choice(("ask", "trusted", "reads", "all")),
     default="all",
@@ -87,19 +71,16 @@ if TYPE_CHECKING:
 def worker(
     ctx: click.Context,
     connect: str,
-    queue: str,
     repository: str,
     slots: int,
     name: str | None,
     folder: Path | None,
-    credentials: str | None,
-    lease_s: float,
     approve: str,
     model: str | None,
 ) -> None:
     """Take tasks from a coordinator's queue, do them, and send back branches and journals.
 
-    The coordinator is `cockpit work` with `[scale] backend = "nats"`, on any machine. Proposals
+    The coordinator is `cockpit work` with `[scale] server`, on any machine. Proposals
     wait in its queue. Keys of providers are this machine's own. Ctrl+C ends it after the steps in progress,
     a second Ctrl+C at once; another worker then gets its run.
 
@@ -107,20 +88,17 @@ def worker(
     """
     from cockpit.chains.remote.jetstream_queue import check_queue_name
     from cockpit.chains.remote.message_types import check_worker_name
-    from cockpit.chains.remote.scale_settings import ScaleSettings
+    from cockpit.chains.remote.scale_settings import read_scale
     from cockpit.core.state_folder import state_root
 
     if repository.startswith("-"):
         raise WrongUse(f"{repository!r} is not an address of a repository.")
     named = check_worker_name(name or f"{_host()}-{os.getpid()}")
-    scale = ScaleSettings(
-        backend="nats",
-        server=connect,
-        queue=check_queue_name(queue),
-        git=repository,
-        credentials=credentials,
-        lease_s=lease_s,
-    )
+    try:
+        scale = read_scale(connect, repository)
+    except ValueError as error:
+        raise WrongUse(f"--connect: {error}.") from error
+    queue = check_queue_name(scale.queue)
     place = folder or Path(state_root(), "workers", queue, named)
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     ctx.exit(asyncio.run(_work(scale, place.resolve(), named, slots, approve, model)))

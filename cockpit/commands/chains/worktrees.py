@@ -1,4 +1,4 @@
-"""``cockpit worktrees``: list the worktrees of tasks, chains and agents, and remove merged ones."""
+"""``cockpit chain worktrees``: list the worktrees of tasks, chains and agents, and remove merged ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import click
 from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.collection import Collection
+from cockpit.commands.backlog.call_work_tools import authorize_writer
 from cockpit.commands.open_project import find_project, open_store, read_store
-from cockpit.commands.terminal import say, show, show_json
-from cockpit.core.errors import NotFound
+from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.chains import worktrees as stored
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.sessions import proposals
@@ -49,61 +48,52 @@ def _read(everything: bool) -> Sequence[WorktreeRow]:
     return read_store(read, empty=[])
 
 
-def _find(name: str) -> WorktreeRow:
-    for row in _read(everything=True):
-        if row.tree.name == name:
-            return row
-    raise NotFound(f"There is no worktree {name}.")
-
-
-worktrees = Collection(
-    "worktrees",
-    short_help="List and remove worktrees of tasks.",
-    help="""List and remove the git worktrees that cockpit made, the oldest first.
-
-    Each task in progress and each chain has one, and so has an agent that does not work in your checkout.
-    They are in the project's state folder. Your own checkout is never one of them.
-    """,
-    examples=("cockpit worktrees --all", "cockpit worktrees T-42", "cockpit worktrees clean"),
-    row="NAME",
-    columns={
-        "NAME": lambda row: row.tree.name,
-        "STATUS": lambda row: row.tree.status,
-        "WAITS": lambda row: row.proposal_id or "–",
-        "BRANCH": lambda row: row.tree.branch,
-        "CHANGED": lambda row: row.tree.updated_at[:16].replace("T", " "),
-        # The worktree of merged work is gone, while its row and its branch may still exist.
-        "PATH": lambda row: row.tree.path if Path(row.tree.path).is_dir() else "–",
-    },
-    read=_read,
-    find=_find,
-    none=_NONE,
-    body=lambda row: row.body(),
-    filters=[click.option("--all", "everything", is_flag=True, help="List removed worktrees too.")],
-)
-
-
-@worktrees.command(
-    "clean", epilog=examples("cockpit worktrees clean", "cockpit worktrees clean --all")
-)
+@click.command(epilog=examples("cockpit chain worktrees --all", "cockpit chain worktrees --clean"))
 @click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="Remove the worktrees of blocked tasks and of chains too, even with uncommitted changes.",
+    help="List removed ones too; with --clean remove also those of blocked tasks and of chains, even with"
+    " uncommitted changes.",
+)
+@click.option(
+    "--clean", is_flag=True, help="Remove those whose work is merged, with their branches."
 )
 @AS_JSON
-@click.pass_context
-def clean_worktrees(ctx: click.Context, /, everything: bool, as_json: bool) -> None:
-    """Remove worktrees whose work is merged.
+def worktrees(everything: bool, clean: bool, as_json: bool) -> None:
+    """List the git worktrees that cockpit made.
 
-    It removes their branches too, and prints what it keeps and why. A branch with commits that are not
-    merged anywhere always stays, and so do the worktrees of tasks in progress and of running chains.
+    Each task in progress and each chain has one, and so has an agent that does not work in your checkout;
+    the oldest is listed first. They are in the project's state folder. --clean prints what it keeps and
+    why: a branch with commits that are not merged anywhere always stays, and so do the worktrees of tasks in
+    progress and of running chains.
     """
+    if clean:
+        _clean(everything, as_json)
+        return
+    rows = _read(everything)
+    cells = [
+        (
+            row.tree.name,
+            row.tree.status,
+            row.proposal_id or "–",
+            row.tree.branch,
+            row.tree.updated_at[:16].replace("T", " "),
+            # The worktree of merged work is gone, while its row and its branch may still exist.
+            row.tree.path if Path(row.tree.path).is_dir() else "–",
+        )
+        for row in rows
+    ]
+    headings = ("NAME", "STATUS", "WAITS", "BRANCH", "CHANGED", "PATH")
+    show_list(as_json, [row.body() for row in rows], headings, cells, _NONE)
+
+
+def _clean(everything: bool, as_json: bool) -> None:
     from cockpit.tasks import worktree as task_worktree
 
     place = find_project()
     with open_store(place) as store:
+        store.write_now(lambda tx: authorize_writer(tx, "remove worktrees"))
         result = asyncio.run(task_worktree.clean_worktrees(store, place, everything=everything))
     if as_json:
         kept_records = [{"name": name, "why": why} for name, why in result.kept]

@@ -28,22 +28,22 @@ SCRIPT = "scenario.toml"
 PREFIX = "cockpit-demo-"
 """How the names of sample projects in temporary folders begin."""
 
-_SESSION_STEPS = {
+SESSION_STEPS = {
     "{} -c": "resumes the last session",
     "{} replay last": "replays it from its first row",
-    "{} packet explain": "explains why each fact was kept, shortened or dropped",
+    "{} debug packet explain": "explains why each fact was kept, shortened or dropped",
 }
-_OWN_SESSION = {
+OWN_SESSION = {
     "{} review BRANCH": "reviews it, without a key",
     "{}": "opens the screen; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model",
 }
-_CHAIN_STEPS = {
+CHAIN_STEPS = {
     "{} chain 1": "shows its workers and their tasks",
-    "{} handoff T-5 --details": "shows why T-5 is blocked",
+    "{} tasks handoff T-5": "shows why T-5 is blocked",
     "git log --graph --oneline cockpit/ch-1": "shows the commits",
     "git merge cockpit/ch-1": "merges them",
 }
-_OWN_CHAIN = {
+OWN_CHAIN = {
     "{} tasks add TITLE": "adds a task to the backlog",
     "{} work --all": "works through it and asks before each action",
 }
@@ -80,8 +80,8 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
     ]
     if earlier:
         say(
-            f"{pluralize(len(earlier), 'earlier sample project')} left state behind: `{program} state clean`"
-            " deletes it."
+            f"{pluralize(len(earlier), 'earlier sample project')} left state behind:"
+            f" `{program} debug state clean` deletes it."
         )
     say(f"Making the sample project in {root} …")
     sample = asyncio.run(make_sample(root))
@@ -134,7 +134,7 @@ async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) ->
 
 def _next_steps(root: Path, program: str, chain: bool, code: int) -> str:
     """Return the commands that the user can try after the demo."""
-    steps, own = (_CHAIN_STEPS, _OWN_CHAIN) if chain else (_SESSION_STEPS, _OWN_SESSION)
+    steps, own = (CHAIN_STEPS, OWN_CHAIN) if chain else (SESSION_STEPS, OWN_SESSION)
     if chain and code == Exit.INTERRUPTED:
         steps, own = {"{} work --continue": "resumes where it stopped"}, {}
     lines = [

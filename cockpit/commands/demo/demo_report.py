@@ -1,4 +1,4 @@
-"""The report of the demo: its results, checked in the store and in git."""
+"""The report of the demo: its results, checked in the store and in git. The stories were printed before."""
 
 from __future__ import annotations
 
@@ -12,21 +12,16 @@ from cockpit.commands.demo.sample_project import Sample
 from cockpit.core.project.safe_git import git_environment
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
-from cockpit.loop.views.state_signs import state_sign
-from cockpit.store.backlog import handoffs, tasks
+from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
-from cockpit.store.sessions import outbox, proposals, sessions, waves
-from cockpit.store.sessions.proposals import shown_reason
-from cockpit.store.sessions.sessions import Session
+from cockpit.store.sessions import sessions
 
 BLOCKED = "T-5"
 """The task of the demo that the fixer cannot fix."""
-SHOWN_DIGEST = 16
-"""Characters of a digest that are shown; `cockpit packet` prints it in full."""
 
 
 async def report(store: Store, place: ProjectPaths, sample: Sample) -> tuple[str, list[str]]:
@@ -37,7 +32,6 @@ async def report(store: Store, place: ProjectPaths, sample: Sample) -> tuple[str
     from cockpit.orient.verify_packet import verify_packet
 
     chain = next(iter(await store.read(chains.select)), None)
-    lines = await store.read(lambda connection: list(_describe_work(connection, chain)))
     broken = await store.read(lambda connection: list(_find_unfinished(connection, chain)))
     branch = chain.branch if chain else "main"
     log = await run_git(
@@ -66,7 +60,7 @@ async def report(store: Store, place: ProjectPaths, sample: Sample) -> tuple[str
         (bool(chain) and not is_kept, "your checkout was changed"),
     ):
         broken += [problem] if is_wrong else []
-    lines += [
+    lines = [
         f"{branch} of {sample.root}",
         *(f"  {line}" for line in log.text.strip().splitlines()),
         f"  its tests, run again: {test_output}",
@@ -81,38 +75,6 @@ async def report(store: Store, place: ProjectPaths, sample: Sample) -> tuple[str
         if not await asyncio.to_thread((sample.root / Path(path)).is_file):
             broken.append("the chain's report is missing")
     return "\n".join(lines), broken
-
-
-def _describe_work(connection: sqlite3.Connection, chain: Chain | None) -> Iterator[str]:
-    if chain is None:
-        for session in reversed(sessions.select_recent(connection)):
-            yield from _describe_session(connection, session)
-        return
-    yield f"{chain.chain_id} {chain.status}"
-    for task in sorted(tasks.select(connection, limit=100), key=lambda task: task.number):
-        handoff = handoffs.find(connection, task.task_id)
-        yield f"  {state_sign('task', task.status).sign} {task.task_id}  {task.status}: {task.title}"
-        yield f"       {handoff.summary.partition(chr(10))[0] if handoff else 'no handoff'}"
-    yield ""
-
-
-def _describe_session(connection: sqlite3.Connection, session: Session) -> Iterator[str]:
-    """Yield its waves with packets, its proposals with decisions, its receipts."""
-    session_id = session.session_id
-    yield f"{session.title}\n  session {session_id} · {session.task_type} · {session.result.get('status')}"
-    for wave in waves.select_for_session(connection, session_id):
-        stored = packets.find(connection, wave.wave_id)
-        digest = f"  packet {stored.digest[:SHOWN_DIGEST]}" if stored else ""
-        yield f"  wave {wave.ordinal}  {wave.phase}{digest}"
-    for each in proposals.select_for_session(connection, session_id):
-        sign, reason = state_sign("proposal", each.status).sign, shown_reason(each)
-        yield f"  {sign} {each.proposal_id}  {each.kind}: {each.title}"
-        yield f"      {each.status} by {each.decided_by}" + (f": “{reason}”" if reason else "")
-        yield from (f"      {change}" for change in each.body.get("changes", ()))
-    for action in outbox.select_for_session(connection, session_id):
-        for receipt in outbox.select_receipts(connection, action.action_id):
-            yield f"  receipt {receipt.receipt_id}  {receipt.status}: {receipt.summary}"
-    yield ""
 
 
 def _find_unfinished(connection: sqlite3.Connection, chain: Chain | None) -> Iterator[str]:

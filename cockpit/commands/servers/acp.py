@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cockpit.cli_options import APPROVE, LOG_JSON, MODEL, examples
+from cockpit.cli_options import APPROVE, MODEL, examples
 from cockpit.commands.open_project import (
     WrongUse,
     ensure_root_token,
@@ -41,9 +41,8 @@ class ProjectNotOpened(CockpitError):
     epilog=examples("cockpit acp", "cockpit acp --model anthropic:claude-sonnet-4-5"),
 )
 @APPROVE
-@LOG_JSON
 @MODEL
-def acp(approve: str | None, log_json: str | None, model: str | None) -> None:
+def acp(approve: str | None, model: str | None) -> None:
     """Serve cockpit's agent over the Agent Client Protocol: to Zed, JetBrains, Toad, or any other client.
 
     A client starts this command and talks to it on standard input and output. Each proposal waits in the
@@ -56,7 +55,7 @@ def acp(approve: str | None, log_json: str | None, model: str | None) -> None:
         )
     if is_terminal(sys.stdin):
         say("An ACP client starts this command. docs/how-to/editors.md says how; Ctrl+C ends it.")
-    flags = {"[model] name": model, "[approval] policy": approve, "[log] json": log_json}
+    flags = {"[model] name": model, "[approval] policy": approve}
     from cockpit.acp_server.run_server import serve_stdio
 
     try:

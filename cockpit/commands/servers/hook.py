@@ -22,25 +22,6 @@ from cockpit.hook import install_hooks, spool
 from cockpit.hook.event_payload import AGENTS
 from cockpit.hook.install_hooks import Scope, Settings
 
-_AGENT = click.argument("agent", type=click.Choice(AGENTS))
-_PROJECT = click.option(
-    "--project",
-    "scope",
-    flag_value="project",
-    default=True,
-    help="Change the agent's settings of this project, for everyone. The default.",
-)
-_LOCAL = click.option(
-    "--local",
-    "scope",
-    flag_value="local",
-    help="Change your own settings of this project (claude only).",
-)
-_USER = click.option(
-    "--user", "scope", flag_value="user", help="Change your own settings of all projects."
-)
-_YES = click.option("--yes", is_flag=True, help="Write without asking. The diff is printed anyway.")
-
 
 @click.group(
     short_help="Manage hooks of external agents.",
@@ -89,13 +70,28 @@ def hook(
         "cockpit hook install claude --approve",
         "cockpit hook install claude --guard",
         "cockpit hook install codex --yes",
+        "cockpit hook install claude --remove",
     ),
 )
-@_AGENT
-@_PROJECT
-@_LOCAL
-@_USER
-@_YES
+@click.argument("agent", type=click.Choice(AGENTS))
+@click.option(
+    "--project",
+    "scope",
+    flag_value="project",
+    default=True,
+    help="Change the agent's settings of this project, for everyone. The default.",
+)
+@click.option(
+    "--local",
+    "scope",
+    flag_value="local",
+    help="Change your own settings of this project (claude only).",
+)
+@click.option(
+    "--user", "scope", flag_value="user", help="Change your own settings of all projects."
+)
+@click.option("--remove", is_flag=True, help="Remove cockpit's hooks instead.")
+@click.option("--yes", is_flag=True, help="Write without asking. The diff is printed anyway.")
 @click.option(
     "--approve",
     is_flag=True,
@@ -106,8 +102,8 @@ def hook(
     is_flag=True,
     help="Refuse the agent's reads of unchanged text that it has in its context.",
 )
-def install(agent: str, scope: Scope, yes: bool, approve: bool, guard: bool) -> None:
-    """Install cockpit's hooks for an agent.
+def install(agent: str, scope: Scope, remove: bool, yes: bool, approve: bool, guard: bool) -> None:
+    """Install or remove hooks of an agent.
 
     It prints the diff and asks before it writes. Other hooks stay. It makes the project's store where there
     is none: hooks do nothing without. With --approve you answer the agent's permissions here or in its own
@@ -115,6 +111,12 @@ def install(agent: str, scope: Scope, yes: bool, approve: bool, guard: bool) -> 
     unchanged text that it has in its context are refused, once each.
     """
     settings = _settings(agent, scope)
+    if remove:
+        if install_hooks.list_installed(settings):
+            _change(settings, install_hooks.without_ours(settings), yes)
+        else:
+            say(f"{settings.path} has no hooks of cockpit.")
+        return
     # In settings that others share, the folder of this user has no place.
     config = "" if scope == "project" else str(user_folder(os.environ).absolute())
     text = install_hooks.with_ours(
@@ -126,24 +128,6 @@ def install(agent: str, scope: Scope, yes: bool, approve: bool, guard: bool) -> 
             pass  # a hook never makes a store: it would make one in each folder that an agent visits
     if agent == "codex":
         say("Codex must trust new hooks: open /hooks in it once.")
-
-
-@hook.command("uninstall", epilog=examples("cockpit hook uninstall claude --user"))
-@_AGENT
-@_PROJECT
-@_LOCAL
-@_USER
-@_YES
-def uninstall(agent: str, scope: Scope, yes: bool) -> None:
-    """Remove cockpit's hooks for an agent.
-
-    It prints the diff and asks before it writes.
-    """
-    settings = _settings(agent, scope)
-    if not install_hooks.list_installed(settings):
-        say(f"{settings.path} has no hooks of cockpit.")
-        return
-    _change(settings, install_hooks.without_ours(settings), yes)
 
 
 @click.command("hooks", epilog=examples("cockpit debug hooks --json"))

@@ -26,7 +26,9 @@ _HOST, _PORT = "127.0.0.1", 8765
 
 @click.command(
     short_help="Serve external agents over MCP.",
-    epilog=examples("cockpit mcp", "cockpit mcp --tier standard", "cockpit mcp --http --port 8765"),
+    epilog=examples(
+        "cockpit mcp", "cockpit mcp --tier standard", "cockpit mcp --http 127.0.0.1:8765"
+    ),
 )
 @click.option(
     "--tier",
@@ -35,19 +37,13 @@ _HOST, _PORT = "127.0.0.1", 8765
     help="Offer these tools. Default: core, the dozen that an agent needs while it works.",
 )
 @click.option(
-    "--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output."
-)
-@click.option(
-    "--host",
-    default=_HOST,
-    metavar="ADDRESS",
-    help=f"Listen on this address, with --http. Default: {_HOST}.",
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=_PORT,
-    help=f"Listen on this port, with --http; 0 picks a free one. Default: {_PORT}.",
+    "--http",
+    "address",
+    is_flag=False,
+    flag_value=f"{_HOST}:{_PORT}",
+    metavar="[HOST:PORT]",
+    help="Serve streamable HTTP instead of standard input and output; port 0 picks a free one."
+    f" Default: {_HOST}:{_PORT}.",
 )
 @click.option(
     "--token",
@@ -55,25 +51,26 @@ _HOST, _PORT = "127.0.0.1", 8765
     metavar="SECRET",
     help="Act as the holder of this token. Default: $COCKPIT_TOKEN, else an agent.",
 )
-def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
+def mcp(tier: str, address: str | None, token: str) -> None:
     """Serve external agents over the Model Context Protocol: Claude Code, Codex, or any other client.
 
     A client starts this command and talks to it on standard input and output. Proposals of agents wait in
     the one queue of this project. Over HTTP every client sends a token of its own, made with
     `cockpit tokens issue`. docs/reference/mcp.md lists the tools, docs/how-to the setup of each client.
     """
-    if http and token:
+    if address is not None and token:
         raise WrongUse("--token excludes --http, because each HTTP client sends its own token.")
-    if not http and (host, port) != (_HOST, _PORT):
-        raise WrongUse("--host and --port need --http.")
+    host, _, port = (address or "").rpartition(":")
+    if address is not None and not (host and port.isdecimal() and int(port) < 65_536):
+        raise WrongUse(f"--http {address!r} is not HOST:PORT, such as {_HOST}:{_PORT}.")
     from cockpit.access.capability_tokens import TOKEN_VARIABLE
     from cockpit.access.listen_address import listening
 
     place = find_project()
     settings = load_project_settings(place).runtime
     # Before what speaks the protocol is loaded: an address that is none is told at once.
-    door = listening(host, port) if http else None
-    ensure_root_token(place, quiet=not http)
+    door = listening(host.strip("[]"), int(port)) if address is not None else None
+    ensure_root_token(place, quiet=address is None)
     from cockpit.mcp.run_server import serve_http, serve_stdio
 
     if door is not None:

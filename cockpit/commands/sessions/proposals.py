@@ -15,6 +15,7 @@ from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, SHOWN, examples
 from cockpit.commands.collection import Collection, Columns, Listed
 from cockpit.commands.open_project import (
+    WrongUse,
     find_project,
     load_project_settings,
     open_project_runtime,
@@ -107,7 +108,7 @@ def _say_how(proposal: Proposal) -> str:
     lines.append(f"discuss:  {command} discuss {name} --words '…'")
     lines.append(f"reject:   {command} reject {name} --reason '…'")
     if _is_editable(proposal):
-        lines.append(f"edit:     {command} edit {name}")
+        lines.append(f"edit:     {command} discuss {name} --edit")
     return "\n".join(lines)
 
 
@@ -215,19 +216,38 @@ def reject(proposal_id: str, reason: str, shown: str | None, as_json: bool) -> N
 
 @proposals.command(
     "discuss",
-    epilog=examples("cockpit proposals discuss p-1a2b3c --words 'Why not a smaller range?'"),
+    epilog=examples(
+        "cockpit proposals discuss p-1a2b3c --words 'Why not a smaller range?'",
+        "cockpit proposals discuss p-1a2b3c --edit 'make test'",
+    ),
 )
 @click.argument("proposal_id")
 @click.option("--words", default="", metavar="TEXT", help="Send this message to the agent.")
+@click.option(
+    "--edit",
+    "text",
+    is_flag=False,
+    flag_value="",
+    metavar="[TEXT]",
+    help="Propose this text of the action, or input of the permission, instead; or that of your editor.",
+)
 @SHOWN
 @AS_JSON
-def discuss(proposal_id: str, words: str, shown: str | None, as_json: bool) -> None:
+def discuss(
+    proposal_id: str, words: str, text: str | None, shown: str | None, as_json: bool
+) -> None:
     """Discuss a proposal before deciding it.
 
-    This ends the current revision. The agent's next revision refers back to it.
+    This ends the current revision. The agent's next revision refers back to it. With --edit the next
+    revision is yours: it is judged again, and nothing runs before you approve it.
     """
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     digest = _digest(proposal, shown)
+    if text is not None:
+        if words:
+            raise WrongUse("--words and --edit exclude each other.")
+        _edit(proposal_id, digest, text or None, as_json)
+        return
 
     async def decide(runtime: Any) -> None:
         await runtime.discuss(proposal_id, shown_digest=digest, words=words)
@@ -271,26 +291,8 @@ def answer(proposal_id: str, answers: tuple[str, ...], shown: str | None, as_jso
     _decide(proposal_id, decide, as_json)
 
 
-@proposals.command(
-    "edit",
-    short_help="Change what is proposed, then decide.",
-    epilog=examples(
-        "cockpit proposals edit p-1a2b3c", "cockpit proposals edit p-1a2b3c --text 'make test'"
-    ),
-)
-@click.argument("proposal_id")
-@click.option(
-    "--text", metavar="TEXT", help="Use this text in place of what is saved in your editor."
-)
-@SHOWN
-@AS_JSON
-def edit(proposal_id: str, text: str | None, shown: str | None, as_json: bool) -> None:
-    """Change the text of an action, or the input of a permission, in your editor.
-
-    The result is a new revision, judged again. Nothing runs before you approve it.
-    """
-    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
-    digest = _digest(proposal, shown)
+def _edit(proposal_id: str, digest: str, text: str | None, as_json: bool) -> None:
+    """Propose the user's text, or that of their editor, as the next revision."""
     place = find_project()
     settings = load_project_settings(place).runtime
     revision_id = asyncio.run(_edit_in_runtime(place, settings, proposal_id, digest, text))

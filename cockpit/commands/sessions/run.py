@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from cockpit.cli_options import APPROVE, LOG_JSON, MODEL, Duration, examples
+from cockpit.cli_options import APPROVE, MODEL, Duration, examples
 from cockpit.commands.open_project import WrongUse
 
 FORMATS = ("text", "json", "stream-json")
@@ -19,14 +20,6 @@ _SESSION_ID = re.compile(r"s-[a-z0-9]+\Z|last\Z")
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every headless session to ``command``."""
     for option in (
-        click.option(
-            "--continue",
-            "session",
-            is_flag=False,
-            flag_value="last",
-            metavar="[ID]",
-            help="Resume this session, or the last one without an ID. A TASK becomes its next message.",
-        ),
         click.option(
             "--deadline",
             type=Duration(),
@@ -53,7 +46,6 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="N",
             help="Stop after this many waves, from 1 to 1000. Default: 50.",
         ),
-        LOG_JSON,
         MODEL,
         click.option(
             "--output-format",
@@ -91,19 +83,21 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Let this external agent do it, for example claude. `cockpit agents` shows them.",
 )
 @click.option(
-    "--worktree",
-    "where",
-    flag_value="worktree",
-    help="With --agent: work in a worktree and branch of its own. Default: where another agent works"
-    " in the checkout.",
-)
-@click.option(
-    "--checkout",
-    "where",
-    flag_value="checkout",
-    help="With --agent: work in the checkout, also where another agent works there.",
+    "--worktree/--checkout",
+    "apart",
+    default=None,
+    help="With --agent: work in a worktree and branch of its own, or in the checkout. Default: in a"
+    " worktree where another agent works in the checkout.",
 )
 @session_options
+@click.option(
+    "--continue",
+    "session",
+    is_flag=False,
+    flag_value="last",
+    metavar="[ID]",
+    help="Resume this session, or the last one without an ID. A TASK becomes its next message.",
+)
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -111,7 +105,7 @@ def run(
     task: str | None,
     task_id: str | None,
     agent: str | None,
-    where: str | None,
+    apart: bool | None,
     session: str | None,
     **options: Any,
 ) -> None:
@@ -131,39 +125,48 @@ def run(
         raise WrongUse("A session keeps the task that it started with. Leave --task out.")
     if not text and session is None and task_id is None:
         raise WrongUse('No task. Say what to do, for example: cockpit run "review topic".')
-    if where is not None and agent is None:
+    where = "" if apart is None else "worktree" if apart else "checkout"
+    if where and agent is None:
         raise WrongUse(f"--{where} is for external agents. Name one with --agent.")
     if agent is not None:
         _refuse_options_of_built_in(options)
-    if where is not None and session is not None:
+    if where and session is not None:
         raise WrongUse("A session stays where it began. Leave --worktree and --checkout out.")
-    ctx.exit(
-        _drive(text, session, task_id, agent=agent, where=where or "", is_typed=is_typed, **options)
-    )
+    ctx.exit(_drive(text, session, task_id, agent=agent, where=where, is_typed=is_typed, **options))
 
 
 @click.command(
     short_help="Review a pull request, branch or range.",
     epilog=examples(
+        "cockpit review",
         "cockpit review 24",
         "cockpit review topic --model offline",
         "cockpit review feature --output-format json",
     ),
 )
-@click.argument("target")
+@click.argument("target", required=False)
 @session_options
 @click.pass_context
-def review(ctx: click.Context, /, target: str, session: str | None, **options: Any) -> None:
+def review(ctx: click.Context, /, target: str | None, **options: Any) -> None:
     """Review TARGET: a pull request's number or address, a branch, or a range such as v1.0..v1.1.
 
+    Without TARGET it reviews this branch against its base, or the last commit where nothing is ahead of it.
     The review goes to standard output, its story to standard error. Approved, the review is also written to
     .cockpit/reviews, or posted to the pull request.
     """
-    if session is not None:
-        raise WrongUse(
-            "A review starts a new session. Resume one with `cockpit run --continue ID`."
-        )
+    target = target or asyncio.run(_choose_target())
     ctx.exit(_drive(f"/review-pr {target}", None, None, prints_review=True, **options))
+
+
+async def _choose_target() -> str:
+    """Return the range from the base of this branch, or that of the last commit."""
+    from cockpit.commands.open_project import find_project
+    from cockpit.loop.intake.review_target import Repository
+
+    git = Repository(find_project().root)
+    base = await git.default_branch()
+    is_ahead = base is not None and await git.merge_base(base, "HEAD") != await git.commit("HEAD")
+    return f"{base}...HEAD" if is_ahead else "HEAD~1..HEAD"
 
 
 def _refuse_options_of_built_in(options: Mapping[str, Any]) -> None:
@@ -190,7 +193,6 @@ def _drive(
     max_tokens: int | None,
     approve: str | None,
     deadline: float | None,
-    log_json: str | None,
     prints_review: bool = False,
     agent: str | None = None,
     where: str = "",
@@ -213,6 +215,5 @@ def _drive(
             "[limits] max_tokens": max_tokens,
             "[approval] policy": approve,
             "[approval] deadline_s": deadline,
-            "[log] json": log_json,
         },
     )

@@ -54,13 +54,13 @@ def open_screen(
     return visit.code if visit.jump is None else travel_from(visit)
 
 
-def open_all_projects(flags: Mapping[str, object]) -> int:
+def open_all_projects() -> int:
     """Show all projects until the user leaves; return the exit code."""
     from cockpit.commands.caller_rights import require_user_of_all
 
     require_user_of_all()
     require_terminal()
-    return _travel([_Stop(None)], flags)
+    return _travel([_Stop(None)])
 
 
 def travel_from(visit: Visit) -> int:
@@ -69,17 +69,17 @@ def travel_from(visit: Visit) -> int:
         return visit.code
     stops = [_Stop(visit.home, visit.session_id, visit.jump.drove)]
     _go(stops, visit.jump)
-    return _travel(stops, {})
+    return _travel(stops)
 
 
-def _travel(stops: list[_Stop], flags: Mapping[str, object]) -> int:
+def _travel(stops: list[_Stop]) -> int:
     """Show the last of ``stops`` until none is left."""
     problem = ""
     while True:
         stop = stops[-1]
         try:
             if stop.home is None:
-                code, jump = _show_all(flags, problem)
+                code, jump = _show_all(problem)
             else:
                 code, jump = _show_project(stop)
             problem = ""
@@ -122,10 +122,10 @@ def _show_project(stop: _Stop) -> tuple[int, Jump | None]:
     return visit.code, visit.jump
 
 
-def _show_all(flags: Mapping[str, object], problem: str) -> tuple[int, Jump | None]:
+def _show_all(problem: str) -> tuple[int, Jump | None]:
     from cockpit.config.load_settings import load_settings
 
-    settings = load_settings(None, env=dict(os.environ), flags=flags)
+    settings = load_settings(None, env=dict(os.environ))
     from cockpit.app.all_projects.projects_app import run_all_projects
 
     return asyncio.run(

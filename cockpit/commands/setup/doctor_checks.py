@@ -201,8 +201,8 @@ def _queue(settings: Settings | None) -> Check:
     fix = f"run `cockpit doctor --install {QUEUE}` to spread chains over machines"
     if not is_set:
         return Check(f"extra {QUEUE}", "missing", "not installed: chains run on this machine", fix)
-    detail = 'not installed, and [scale] backend is "nats"'
-    return Check(f"extra {QUEUE}", "broken", detail, f'{fix}, or set backend = "local"')
+    detail = "not installed, and [scale] server is set"
+    return Check(f"extra {QUEUE}", "broken", detail, f"{fix}, or unset it")
 
 
 def _runners(settings: Settings | None) -> list[Check]:

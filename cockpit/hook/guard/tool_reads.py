@@ -127,8 +127,8 @@ def _find_command(event: Event, root: str, cwd: str) -> ToolReads | None:
     # What a look at the text tells needs none of the modules below, which an agent waits for.
     if not only_prints(command) or event.arguments.get("run_in_background"):
         return None
-    from cockpit.access.reads.plain_reads import printed_lines, read_line
-    from cockpit.access.reads.reading_place import ReadingPlace, why_not_read
+    from cockpit.access.commands.plain_reads import printed_lines, read_line
+    from cockpit.access.commands.reading_place import ReadingPlace, why_not_read
 
     real = os.path.realpath(cwd)
     read = read_line(command)

@@ -1,9 +1,10 @@
 """The approval policies: which proposals pass without the user, and in whose name.
 
 The guards refuse first, then the policy decides, then rules, then the user. ``ask`` leaves every decision to
-the user, ``trusted`` uses the rules that they accepted, ``reads`` approves context requests and commands in
-the reading sandbox as well, and ``all`` everything that the guards let pass except writes to GitHub, new
-skills and tools, and actions of high risk. See ``docs/reference/loop.md``, approvals.
+the user, ``trusted`` uses the rules that they accepted and approves commits in a task's own worktree,
+``reads`` approves context requests and commands in the reading sandbox as well, and ``all`` everything that
+the guards let pass except writes to GitHub, new skills and tools, and actions of high risk. See
+``docs/reference/loop.md``, approvals.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ def approving_policy(
     # A tool in Python of low risk cannot write: the sandbox keeps it from that, not its author's word.
     if kind == "context" or reads or (action_type == "own_tool" and risk == "low"):
         return f"policy:{policy}" if policy in ("reads", "all") else None
+    if action_type == "git_commit" and risk == "low" and uses_rules(policy):
+        return f"policy:{policy}"  # on a branch that is nobody else's
     if policy == "all" and risk != "high" and action_type not in _ALWAYS_ASKED:
         return f"policy:{policy}"
     return None

@@ -43,7 +43,7 @@ def suggest_weights(tx: Tx, context: WaveContext) -> None:
         proposal_id=f"p-{digest([context.wave.wave_id, 'weights'])[:10]}",
         origin=Origin(session.session_id, context.wave.wave_id, session.task_id, session.policy),
         deadline_s=context.proposal_deadline_s,
-        weights_by="policy:suggested" if context.engine.settings.adaptation.suggests else "",
+        weights_by="policy:suggested" if context.engine.settings.adaptation.auto != "never" else "",
     )
 
 

@@ -12,10 +12,14 @@ from msgspec import Struct
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import code_span, fence_text, make_visible
 from cockpit.core.secrets import mask
-from cockpit.loop.intake.cut_diff import DIFF_NOTICE, cut_diff
 
 FILES_MAX = 500
 """Paths listed at most: the message is pinned, and must fit the packet."""
+
+DIFF_MAX = 51_200
+"""Bytes of UTF-8 that a diff may take in the first message: 50 KiB."""
+
+DIFF_NOTICE = "[Diff truncated at 50KB. Use 'read <path>' for specific files.]"
 
 
 class OpeningFailed(CockpitError):
@@ -101,3 +105,13 @@ def list_files(files: Sequence[ChangedFile]) -> str:
 
 def _line(text: str) -> str:
     return mask(make_visible(text).replace("\n", "⟦U+000A⟧")).strip()
+
+
+def cut_diff(diff: str, limit: int = DIFF_MAX) -> str:
+    """Return the whole lines of ``diff`` that fit ``limit`` bytes of UTF-8, with the notice if cut."""
+    raw = diff.encode()
+    if len(raw) <= limit:
+        return diff
+    end = raw.rfind(b"\n", 0, limit)
+    head = raw[: end + 1].decode()
+    return f"{head}{DIFF_NOTICE}\n"

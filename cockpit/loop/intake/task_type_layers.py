@@ -11,7 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.loop.intake.task_types import LAYERS, TaskType, load_task_types
+from cockpit.loop.intake.layered_files import LAYERS
+from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.loop.trust.list_rules import TaskTypeState
 
 _OWN_FIELDS = frozenset({"name", "project_lines", "source_layer"})

@@ -12,10 +12,8 @@ never expanded again. See ``docs/reference/task-types.md``.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
@@ -25,12 +23,17 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
-from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.read_record import convert
 from cockpit.core.text import is_plain, mixes_scripts
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
+from cockpit.loop.intake.layered_files import (
+    LayeredFileInvalid,
+    Loaded,
+    load_built_in,
+    load_layers,
+    read_front_matter,
+)
 from cockpit.loop.intake.merge_task_types import ADDED, EXTENDABLE, MergeRefused, merge_values
 from cockpit.loop.intake.project_lines import (
     bullet_lines,
@@ -40,13 +43,8 @@ from cockpit.loop.intake.project_lines import (
 )
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 
-LAYERS = ("built-in", "user", "project")
-
 NARROWEST = "ask"
 """The only approval policy that a project's file may set."""
-
-LARGEST_FILE = 256 * 1024
-"""Bytes of a task-type file that are read; a larger one is refused."""
 
 TARGET_PLACEHOLDERS = frozenset({"number", "range", "base", "tip", "target"})
 """What a review is about: a pull request or a range."""
@@ -95,7 +93,6 @@ _SAMPLES = {
 }
 """Values with which an entry of ``deterministic`` is checked before any task starts."""
 _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
-_FENCE = "+++"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _COMMAND = re.compile(r"/[a-z][a-z0-9-]*\Z")
 _SHOWN = (
@@ -129,12 +126,6 @@ _DEFAULT_TEMPLATE = """## Task: {title}
 
 Both loops can re-open if new information changes things.
 """
-
-
-class TaskTypeInvalid(CockpitError):
-    """A task-type file cannot be used. The message names the file and the field."""
-
-    code = "task_type_invalid"
 
 
 class TaskType(Struct, frozen=True):
@@ -328,76 +319,44 @@ def load_task_types(project_root: Path | None, user_dir: Path | None) -> LoadedT
     unknown placeholder or a command of another type is left out, and is a problem: what it would have
     changed stays as the layers below have it.
     """
-    _, user, project = LAYERS
-    places = (
-        (user, user_dir / "task-types" if user_dir else None),
-        (project, project_root / ".cockpit" / "task-types" if project_root else None),
+    return LoadedTaskTypes(
+        *load_layers("task-types", project_root, user_dir, _load_built_in_types(), check_task_type)
     )
-    return _load_layers(places, _load_built_in_types())
 
 
 @cache
-def _load_built_in_types() -> LoadedTaskTypes:
+def _load_built_in_types() -> Loaded[TaskType]:
     """Load the files that are part of cockpit: once for a process, as they do not change."""
-    return _load_layers(
-        ((LAYERS[0], files("cockpit") / "data" / "task-types"),), LoadedTaskTypes({})
-    )
-
-
-def _load_layers(
-    places: Iterable[tuple[str, Traversable | None]], below: LoadedTaskTypes
-) -> LoadedTaskTypes:
-    types = dict(below.types)
-    problems = list(below.problems)
-    for layer, place in places:
-        try:
-            entries = _entries(place, layer)
-        except TaskTypeInvalid as error:
-            problems.append(str(error))
-            continue
-        for entry in entries:
-            try:
-                kind = _read(entry, layer, types)
-                _refuse_shared_commands(kind, types, f"task type {entry.name} ({layer} layer)")
-            except TaskTypeInvalid as error:
-                problems.append(str(error))
-            else:
-                types[kind.name] = kind
-    return LoadedTaskTypes(MappingProxyType(dict(sorted(types.items()))), tuple(problems))
+    return load_built_in("task-types", check_task_type)
 
 
 def check_name(name: object, where: str = "") -> str:
-    """Return the name of a task type. Raises :class:`TaskTypeInvalid` for what cannot be one."""
+    """Return the name of a task type. Raises :class:`LayeredFileInvalid` for what cannot be one."""
     if not isinstance(name, str) or not _NAME.match(name):
-        raise TaskTypeInvalid(
+        raise LayeredFileInvalid(
             f"{where}field `name` must be lower-case letters, digits and _, such as "
             f"`review_pr`; it is {name!r}."
         )
     return name
 
 
-def _entries(place: Traversable | None, layer: str) -> list[Traversable]:
-    """The Markdown files of one layer's folder, by name. Raises :class:`TaskTypeInvalid`."""
-    try:
-        if place is None or not place.is_dir():
-            return []
-        if layer == "project" and isinstance(place, Path) and place.is_symlink():
-            raise TaskTypeInvalid(
-                f"{place} is a link; a project's task types must be files of the project."
-            )
-        named = [entry for entry in place.iterdir() if entry.name.endswith(".md")]
-    except OSError as error:
-        raise TaskTypeInvalid(f"{place} cannot be read: {error.strerror or error}.") from error
-    return sorted(named, key=lambda entry: entry.name)
+def check_task_type(entry: Traversable, layer: str, types: Mapping[str, TaskType]) -> TaskType:
+    """Read one file as it would apply over ``types`` in ``layer``; nothing is changed.
+
+    Raises ``LayeredFileInvalid``.
+    """
+    kind = _read(entry, layer, types)
+    _refuse_shared_commands(kind, types, f"task type {entry.name} ({layer} layer)")
+    return kind
 
 
 def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> TaskType:
     where = f"task type {entry.name} ({layer} layer)"
-    front, body = _split(_text(entry, layer, where).replace("\r\n", "\n"), where)
+    front, body = read_front_matter(entry, layer, where)
     name = check_name(front.pop("name", None), f"{where}: ")
     extend = front.pop("extend", {})
     if not isinstance(extend, dict):
-        raise TaskTypeInvalid(f"{where}: `extend` is not a table. Write it as [extend], last.")
+        raise LayeredFileInvalid(f"{where}: `extend` is not a table. Write it as [extend], last.")
     values = {field: _value(field, value, where) for field, value in front.items()}
     extended = {field: _value(field, value, where) for field, value in extend.items()}
     for texts in (values, extended):
@@ -405,14 +364,14 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
         if layer == "project":
             texts |= {field: _on_a_line(texts[field]) for field in _SHOWN if field in texts}
     if layer == "project" and "skills" in extended:
-        raise TaskTypeInvalid(
+        raise LayeredFileInvalid(
             f"{where}: a project's file may not extend `skills`: it only leaves out more."
         )
     if layer == "project" and (
         values.get("auto_fix") or values.get("policy", NARROWEST) != NARROWEST
     ):
         # Whoever clones a repository must not inherit approvals from it.
-        raise TaskTypeInvalid(
+        raise LayeredFileInvalid(
             f"{where}: a project's file may not loosen `policy` or `auto_fix`; set them in your "
             f"user configuration."
         )
@@ -423,13 +382,13 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
         and expects
         and (not values.get("expects_change", True) or values.get("blank_change_counts"))
     ):
-        raise TaskTypeInvalid(
+        raise LayeredFileInvalid(
             f"{where}: a {name} is done only with a change, and a project's file may not loosen that; set "
             f"`expects_change` and `blank_change_counts` in your user configuration, or give the new type a"
             f" name of its own."
         )
     if layer == "project" and reads_only and not values.get("reads_only", True):
-        raise TaskTypeInvalid(
+        raise LayeredFileInvalid(
             f"{where}: {name} only reads, and a project's file may not give it actions; loosen "
             f"`reads_only` in your user configuration, or give the new type a name of its own."
         )
@@ -437,12 +396,12 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
         values["project_skills"] = values.pop("skills")  # it leaves out more, and brings in nothing
     start = below.get(name) or TaskType(name=name, command="/" + name.replace("_", "-"))
     if name not in below and not (values.get("dod") or extended.get("dod")):
-        raise TaskTypeInvalid(f"{where}: a new task type needs `dod`, its Definition of Done.")
+        raise LayeredFileInvalid(f"{where}: a new task type needs `dod`, its Definition of Done.")
     try:
         lists = {key: getattr(start, key) for key in (*EXTENDABLE, *ADDED)}
         values = merge_values(lists, values, extended)
     except MergeRefused as error:
-        raise TaskTypeInvalid(f"{where}: {error}") from error
+        raise LayeredFileInvalid(f"{where}: {error}") from error
     kind = replace(start, **values, source_layer=layer)
     if body.strip():
         ours = layer != "project"
@@ -459,48 +418,10 @@ def _refuse_odd_names(values: Mapping[str, Any], where: str) -> None:
         value = values.get(field, ())
         for name in (value,) if isinstance(value, str) else value:
             if not is_plain(name) or (field != "deterministic" and mixes_scripts(name)):
-                raise TaskTypeInvalid(
+                raise LayeredFileInvalid(
                     f"{where}: field `{field}`: {name!r} has spaces around it, invisible characters or"
                     " letters that look like others. Write it plainly."
                 )
-
-
-def _text(entry: Traversable, layer: str, where: str) -> str:
-    """The file's words. A repository's link is not followed: it could lead out, or never end."""
-    if layer == "project" and isinstance(entry, Path) and entry.is_symlink():
-        raise TaskTypeInvalid(f"{where}: is a link; a project's task types must be plain files.")
-    if not entry.is_file():
-        raise TaskTypeInvalid(f"{where}: it is not a plain file. Put the file itself there.")
-    try:
-        with entry.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise TaskTypeInvalid(
-                f"{where}: the file is larger than {LARGEST_FILE} bytes. Make it smaller."
-            )
-        if layer == "project" and isinstance(entry, Path) and not is_trusted(entry, data):
-            raise TaskTypeInvalid(
-                f"{where}: you have not trusted its content; see `cockpit trust`."
-            )
-        return data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskTypeInvalid(f"{where}: cannot be read as UTF-8 text: {error}") from error
-
-
-def _split(text: str, where: str) -> tuple[dict[str, Any], str]:
-    lines = text.split("\n")
-    marks = [at for at, line in enumerate(lines) if line.rstrip() == _FENCE][:2]
-    if len(marks) < 2 or marks[0] != 0:
-        raise TaskTypeInvalid(
-            f"{where}: the front matter is missing. Start the file with TOML between two `+++`"
-            " lines."
-        )
-    try:
-        # The empty first line makes TOML's line numbers those of the file.
-        front = tomllib.loads("\n".join(["", *lines[1 : marks[1]], ""]))
-    except tomllib.TOMLDecodeError as error:
-        raise TaskTypeInvalid(f"{where}: the front matter is not TOML: {error}") from error
-    return front, "\n".join(lines[marks[1] + 1 :]).lstrip("\n")
 
 
 def _on_a_line(value: Any) -> Any:
@@ -513,26 +434,26 @@ def _on_a_line(value: Any) -> Any:
 def _value(field: str, value: Any, where: str) -> Any:
     if field not in _FIELDS:
         names = ", ".join(sorted({"name", "extend", *_FIELDS}))
-        raise TaskTypeInvalid(f"{where}: unknown field `{field}`. Known: {names}.")
+        raise LayeredFileInvalid(f"{where}: unknown field `{field}`. Known: {names}.")
     try:
         return convert(value, _FIELDS[field])
     except msgspec.ValidationError as error:
-        raise TaskTypeInvalid(f"{where}: field `{field}`: {error}") from error
+        raise LayeredFileInvalid(f"{where}: field `{field}`: {error}") from error
 
 
 def _check(kind: TaskType, where: str) -> None:
     for command in (kind.command, *(alias for alias in kind.aliases if alias.startswith("/"))):
         if not _COMMAND.match(command):
-            raise TaskTypeInvalid(
+            raise LayeredFileInvalid(
                 f"{where}: field `command` or `aliases`: {command!r} is not a slash command such "
                 f"as `/review-pr`."
             )
     if kind.policy and kind.policy not in POLICY_WIDTH:
-        raise TaskTypeInvalid(
+        raise LayeredFileInvalid(
             f"{where}: field `policy` is {kind.policy!r}; it is one of {', '.join(POLICY_WIDTH)}."
         )
     if not all(alias.strip() for alias in kind.aliases):
-        raise TaskTypeInvalid(f"{where}: field `aliases`: an alias is empty.")
+        raise LayeredFileInvalid(f"{where}: field `aliases`: an alias is empty.")
     for field, texts in (
         ("template", (kind.template, kind.project_words)),
         ("tools", kind.tools),
@@ -541,7 +462,7 @@ def _check(kind: TaskType, where: str) -> None:
     ):
         for text in texts:
             if unknown := sorted(_names(text) - PLACEHOLDERS):
-                raise TaskTypeInvalid(
+                raise LayeredFileInvalid(
                     f"{where}: field `{field}`: unknown placeholder {{{unknown[0]}}}. Known: "
                     f"{', '.join(sorted(PLACEHOLDERS))}. Write {{{{ and }}}} for literal braces."
                 )
@@ -554,14 +475,14 @@ def _check_scope(kind: TaskType, where: str) -> None:
         item = entry.removeprefix(OPTIONAL)
         listed = _names(item) & LISTED_PLACEHOLDERS
         if len(listed) > 1:
-            raise TaskTypeInvalid(
+            raise LayeredFileInvalid(
                 f"{where}: field `deterministic`: {entry!r} names {' and '.join(sorted(listed))}; an "
                 f"entry takes one of them."
             )
         try:
             parse_item(fill(item, _SAMPLES))
         except ScopeRefused as error:
-            raise TaskTypeInvalid(f"{where}: field `deterministic`: {error}") from error
+            raise LayeredFileInvalid(f"{where}: field `deterministic`: {error}") from error
 
 
 def _refuse_shared_commands(kind: TaskType, types: Mapping[str, TaskType], where: str) -> None:
@@ -570,7 +491,7 @@ def _refuse_shared_commands(kind: TaskType, types: Mapping[str, TaskType], where
     for other in types.values():
         shared = claimed & {word.casefold() for word in (other.command, *other.aliases)}
         if shared and other.name != kind.name:
-            raise TaskTypeInvalid(
+            raise LayeredFileInvalid(
                 f"{where}: task types {other.name} and {kind.name} both claim {min(shared)!r}; change "
                 f"`command` or `aliases` of one."
             )

@@ -10,7 +10,7 @@ from cockpit.loop.wave_context import Engine
 from cockpit.observe.knowledge.passage import KINDS
 from cockpit.observe.sources.docs import place_of
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.knowledge import KnowledgeSearched
+from cockpit.store.journal.details.waves import ContextFetched, FetchedItem
 
 
 class KnowledgeOff(CockpitError):
@@ -42,8 +42,9 @@ async def search_for_agent(
     passages = await librarian.find(query, kinds=kinds or KINDS, limit=limit)
 
     def write(tx: Tx) -> None:
-        places = tuple(place_of(passage) for passage in passages)
-        detail = KnowledgeSearched(query=query, passages=places)
+        items = tuple(FetchedItem(item=f"docs:{place_of(each)}", facts=1) for each in passages)
+        count = len(items)
+        detail = ContextFetched(request_id="", items=items, facts=count, new=count, tokens=0)
         tx.journal(detail, actor=actor, session_id=session_id)
 
     await engine.store.write(write)

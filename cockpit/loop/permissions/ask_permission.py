@@ -92,14 +92,15 @@ def _name(by: str) -> str:
 def approving_policy_of(policy: str, judged: RequestRisk) -> str:
     """Return the name in which ``policy`` answers a request yes; '' leaves it to the user.
 
-    ``reads`` allows what is known to only read ordinary files of the project, ``all`` whatever is not of
-    high risk. Questions, settings of agents, secrets and places outside the project are never allowed so.
+    ``trusted`` allows commits in a worktree of the agent's own, ``reads`` also what is known to only read
+    ordinary files of the project, ``all`` whatever need not wait. Questions, settings of agents, secrets and
+    places outside the project are never allowed so.
     """
     if not judged.by_policy or judged.denied:
         return ""
-    if policy == "all" or (policy == "reads" and judged.reads):
-        return f"policy:{policy}"
-    return ""
+    commits = judged.risk == "low" and not judged.reads
+    passes = {"trusted": commits, "reads": commits or judged.reads, "all": True}
+    return f"policy:{policy}" if passes.get(policy) else ""
 
 
 async def ask_permission(

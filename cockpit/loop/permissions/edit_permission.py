@@ -127,6 +127,7 @@ def _describe_change(proposal: Proposal, text: str) -> PermissionProposal:
         # Only their names are stored: they are shown, and the process that waits chooses among its own.
         options=tuple(PermissionOption("", str(name), "allow_once") for name in body["options"]),
     )
+    request = replace(request, confined=body.get("confined") is True)
     place = Place(Path(str(body["worktree"])), str(body["project"]), str(body["branch"]))
     described = describe_request(request, place, waiter=str(body["waiter"]))
     if described.judged.denied:

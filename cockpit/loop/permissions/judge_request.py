@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.act.command_risk import Risk
+from cockpit.access.commands.judge_command import Risk
 from cockpit.loop.permissions.judge_tool import (
     ToolRisk,
     find_tool_denial,
@@ -82,13 +82,15 @@ def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
         reasons = ("what it does cannot be judged",)
     sensitive = not verdicts or any(each.sensitive for each in verdicts)
     reads = bool(verdicts) and all(each.reads for each in verdicts)
-    return RequestRisk(risk, reasons, reads=reads, sensitive=sensitive, by_policy=risk != "high")
+    waits = risk == "high" or any(each.waits for each in verdicts)
+    return RequestRisk(risk, reasons, reads=reads, sensitive=sensitive, by_policy=not waits)
 
 
 def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]:
     top, cwd = str(root), request.cwd or str(root)
     if request.kind == "execute":
-        yield judge_shell(_shell_arguments(request, line), line, root=top, cwd=cwd)
+        arguments = _shell_arguments(request, line)
+        yield judge_shell(arguments, line, root=top, cwd=cwd, confined=request.confined)
         return
     if line or list_tool_commands(dict(request.input))[0]:
         yield ToolRisk("high", ("its input has a command, and it does not say that it runs one",))

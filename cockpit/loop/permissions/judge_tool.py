@@ -1,8 +1,8 @@
 """One judge over agents' own tools: what is never run, and how risky the rest is.
 
 Hooks, ACP and agents over standard streams ask it. A read is what
-:mod:`cockpit.access.reads.reading_place` knows to be one; what is not understood is high. A hook call loads
-this module, so it imports the tables only where they are needed. See ``docs/reference/hooks.md``.
+:mod:`cockpit.access.commands.reading_place` knows to be one; what is not understood is high. A hook call
+loads this module, so it imports the tables only where they are needed. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ from cockpit.loop.permissions.tool_names import OF_AGENTS, READERS, SEARCHERS, S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from cockpit.access.reads.reading_place import ReadingPlace
-    from cockpit.act.command_risk import Risk
+    from cockpit.access.commands.judge_command import Risk
+    from cockpit.access.commands.reading_place import ReadingPlace
 
-_OF_EVERYBODY = frozenset(
-    ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
-)
+_OF_EVERYBODY = frozenset(("tasks", "journal", "sessions", "packet", "metrics"))
 _COLLECTIONS = frozenset(
     (
         *("proposals", "notes", "skills", "profile", "tokens", "feedback", "tools", "guards"),
-        *("agents", "task-types", "projects", "settings", "chain", "worktrees"),
+        *("agents", "task-types", "projects", "settings", "chain"),
     )
 )
 _BELOW_DEBUG = frozenset(("events", "outbox", "state", "trust", "hooks", "knowledge"))
@@ -37,20 +35,29 @@ _DECIDING = frozenset(
     (
         *("approve", "discuss", "edit", "reject", "answer", "add", "keep", "forget", "merge"),
         *("check", "install", "load", "propose", "rollback", "issue", "revoke", "give", "suggest"),
-        *("run", "login", "new", "set", "unset", "watch", "stop", "resume", "report", "take"),
+        *("run", "login", "new", "set", "unset", "watch", "stop", "resume", "worktrees", "take"),
         *("drop", "clean", "retry"),
     )
 )
 """Every other verb of these collections: a word that is none of them is the name of a row."""
+_WRITING = "it writes to a file that it names"
+_SIGNS = re.compile(r"[\s'\"=<>|;&(){}`$]+")
+_WRITES = frozenset(
+    ("cp", "dd", "ed", "ex", "install", "ln", "mv", "patch", "perl", "rm", "rsync", "sed", "tee", "touch")
+)  # fmt: skip
+"""Programs that may write the files that they name."""
+_MOVES = frozenset(("cd", "pushd", "popd", "ln", "mv"))
+"""After one of these a name may mean another file: in another folder, or through a new link."""
 _WORDS_ONLY = frozenset(("--help", "-h", "--version"))
 
 
 class ToolRisk:
     """How risky a tool call is: ``risk`` (low, medium or high), the ``reasons`` that raised it, and
-    whether it only ``reads``, and whether it is ``sensitive``: no rule of the user may allow it from now on.
+    whether it only ``reads``, whether it ``waits`` for the user under every policy, and whether it is
+    ``sensitive``: no rule of the user may allow it from now on.
     Not a dataclass: importing those takes longer than a hook may."""
 
-    __slots__ = ("reads", "reasons", "risk", "sensitive")
+    __slots__ = ("reads", "reasons", "risk", "sensitive", "waits")
 
     def __init__(
         self,
@@ -59,11 +66,13 @@ class ToolRisk:
         *,
         reads: bool = False,
         sensitive: bool | None = None,
+        waits: bool | None = None,
     ) -> None:
         self.risk: Risk = risk
         self.reasons = tuple(dict.fromkeys(reasons))
         self.reads = reads
         self.sensitive = risk == "high" if sensitive is None else sensitive
+        self.waits = risk == "high" if waits is None else waits
 
 
 class Denial:
@@ -97,17 +106,17 @@ def find_tool_denial(tool: str, arguments: Mapping[str, Any], command: str = "")
 
 def find_denial(command: str) -> Denial:
     """Return what the deny rules say of a command line."""
-    from cockpit.act.command_risk_table import DENIED
+    from cockpit.access.commands.command_table import DENIED
 
     folded = _fold(command)
     if not (any(name in folded for name in DENIED) or "dd" in folded):
         return Denial()
     # Somewhere in it is a word of the table: only now is it worth what reading it takes.
-    from cockpit.act.command_risk import judge_line
+    from cockpit.access.commands.judge_command import Place, judge_command
 
-    verdict = judge_line(command, outside=_an_agent_may)
-    if verdict.denied or not verdict.unknown:
-        return Denial(verdict.denied or "")
+    verdict = judge_command(command, Place(may_run=_an_agent_may))
+    if verdict.denied or not verdict.unclear:
+        return Denial(verdict.denied)
     word = _names_denied(command)
     return Denial(
         unjudged=f"whether it runs {word!r}, which it names, cannot be told" if word else ""
@@ -117,11 +126,11 @@ def find_denial(command: str) -> Denial:
 def _names_denied(text: str) -> str:
     """Return a program that is never run and that a text names; '' without one.
 
-    The gate of cockpit's own commands is the user's presence, and agents may run those of GitHub.
+    The gate of cockpit's own commands is the user's presence.
     """
-    from cockpit.act.command_risk_table import DENIED
+    from cockpit.access.commands.command_table import DENIED
 
-    named = "|".join(name for name in DENIED if name not in ("cockpit", "gh", "hub"))
+    named = "|".join(name for name in DENIED if name != "cockpit")
     match = re.search(rf"(?<![\w.-])(?:{named})(?![\w-])", _fold(text))
     return match[0] if match else ""
 
@@ -169,10 +178,15 @@ def judge_tool(
     return ToolRisk("high", ("what this tool does cannot be judged",))
 
 
-def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: str) -> ToolRisk:
-    """Judge a command of an agent's own shell; ``arguments`` are those of its tool."""
-    from cockpit.access.reads.reading_place import why_not_read
-    from cockpit.loop.permissions.judge_command import judge_command
+def judge_shell(
+    arguments: Mapping[str, Any], command: str, *, root: str, cwd: str, confined: bool = False
+) -> ToolRisk:
+    """Judge a command of an agent's own shell; ``arguments`` are those of its tool.
+
+    ``confined`` says that the agent runs in our sandbox.
+    """
+    from cockpit.access.commands.judge_command import OUTSIDE, Place, judge_command
+    from cockpit.access.commands.reading_place import why_not_read
     from cockpit.loop.permissions.tool_commands import list_shells, peel_shells, why_not_plain
 
     if not command:
@@ -190,11 +204,53 @@ def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: s
             return ToolRisk("high", (f"its shell {shell[:60]!r} is not the system's",))
     if not why_not_read(script, reading):
         return ToolRisk("low", reads=True)
+    verdict = judge_command(script, Place(confined, reading.root, _an_agent_may))
     folder = reading.cwd
-    risk, reasons, sensitive = judge_command(
-        script, lambda path: _why_not_inside(path, root, folder)
+    writes, troubles = _list_troubles(
+        script, lambda path: _why_not_inside(path, root, folder), unclear=verdict.unclear
     )
-    return ToolRisk(risk, reasons, sensitive=sensitive)
+    # A redirection empties its file first: the user sees each.
+    shown = [*([_WRITING] if writes else []), *troubles, *verdict.reasons]
+    is_outside = not confined and OUTSIDE.words in verdict.reasons
+    return ToolRisk(
+        "high" if troubles else verdict.risk,
+        shown,
+        sensitive=writes or bool(troubles) or verdict.unclear or is_outside,
+        waits=verdict.waits or bool(troubles),
+    )
+
+
+def _list_troubles(
+    script: str, why_not_target: Callable[[str], str], *, unclear: bool
+) -> tuple[bool, list[str]]:
+    """Return whether a script writes to files by redirection, and what is wrong with files that it names."""
+    from cockpit.access.commands.command_table import file_risk
+    from cockpit.access.parse_shell import parse_shell
+    from cockpit.access.secret_files import is_sensitive
+    from cockpit.access.shell_syntax import iter_items, iter_words
+
+    try:
+        items = list(iter_items(parse_shell(script)))
+    except RecursionError:
+        return True, ["it is nested too deep to be judged"]
+    texts = [word.text for word in iter_words(items)]
+    # What a script in quotes names is not a word of its own: its signs count as blanks.
+    words = {*texts, *_SIGNS.split(script), *_SIGNS.split(" ".join(texts))}
+    targets = [each.target for item in items for each in item.redirections if each.writes_file]
+    targets = [each for each in targets if each.text != "/dev/null"]
+    troubles = []
+    for target in targets:
+        is_known = not target.marks and not words & _MOVES
+        troubles.append(why_not_target(target.text) if is_known else _WRITING)
+    may_write = unclear or any(word.rpartition("/")[2] in _WRITES for word in words)
+    names = {word for each in words for word in (each, each.rpartition("=")[2]) if word}
+    if may_write and any(file_risk(os.path.normpath(name)) == "high" for name in names):
+        troubles.append("it may change a file that steers what runs or what agents read")
+    if any(OF_AGENTS & set(word.split("/")) for word in words):
+        troubles.append("it names settings of agents")
+    if any(map(is_sensitive, words)):
+        troubles.append("it names a file that usually has secrets")
+    return bool(targets), list(filter(None, troubles))
 
 
 def judge_searching(tool: str, arguments: Mapping[str, Any], *, root: str, cwd: str) -> ToolRisk:
@@ -234,7 +290,7 @@ def judge_writing(path: Any, *, root: str, cwd: str) -> ToolRisk:
 
 def _reading_place(arguments: Mapping[str, Any], root: str, cwd: str) -> ReadingPlace | None:
     """Return where the tool reads; None for a folder that the system does not take."""
-    from cockpit.access.reads.reading_place import ReadingPlace
+    from cockpit.access.commands.reading_place import ReadingPlace
 
     folder = os.path.join(root, cwd or "")
     named = arguments.get("workdir") or arguments.get("cwd")
@@ -257,9 +313,9 @@ def _why_not_inside(path: Any, root: str, cwd: str) -> str:
     """Say why a path to write is not an ordinary file of the project, without secrets or rules of agents."""
     from pathlib import Path
 
+    from cockpit.access.commands.command_table import file_risk
     from cockpit.access.confined_paths import Confined, PathRefused
     from cockpit.access.secret_files import is_sensitive
-    from cockpit.act.command_risk_table import file_risk
 
     if not _is_plain_path(path):
         return "its path cannot be judged"

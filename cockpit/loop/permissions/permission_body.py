@@ -110,6 +110,7 @@ def describe_request(
         "project": place.project,
         "branch": place.branch,
         "worktree": str(place.root),
+        "confined": request.confined,
         "cwd": request.cwd,
         "call_id": request.call_id[:MAX_TITLE],
         "tool": request.tool[:MAX_TITLE],
@@ -270,7 +271,9 @@ def _judge_unshown(
         reasons.append("part of its input is not shown")
     if not reasons:
         return judged
-    return replace(judged, risk="high", reasons=(*judged.reasons, *reasons), sensitive=True)
+    return replace(
+        judged, risk="high", reasons=(*judged.reasons, *reasons), sensitive=True, by_policy=False
+    )
 
 
 def _cut(text: str, most: int) -> str:

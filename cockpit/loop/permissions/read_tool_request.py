@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from cockpit.core.json_fields import parse_object
 from cockpit.loop.permissions.question_form import (
     Question,
@@ -217,7 +219,7 @@ def read_options(options: Any) -> tuple[PermissionOption, ...]:
 
 def reread_claude_tool(request: ToolRequest, changed: Mapping[str, Any]) -> ToolRequest:
     """Read ``request`` again with input that the user changed."""
-    return read_claude_tool(
+    read = read_claude_tool(
         request.tool,
         changed,
         agent=request.agent,
@@ -228,6 +230,7 @@ def reread_claude_tool(request: ToolRequest, changed: Mapping[str, Any]) -> Tool
         options=request.options,
         editable=request.editable,
     )
+    return replace(read, confined=request.confined)
 
 
 def _claude_title(tool: str, arguments: Mapping[str, Any], line: str, mcp_tool: str) -> str:

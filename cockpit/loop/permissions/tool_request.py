@@ -62,6 +62,8 @@ class ToolRequest(Struct, frozen=True):
     command: str = ""
     """Shell text; '' where ``argv`` is given or nothing runs."""
     argv: tuple[str, ...] = ()
+    confined: bool = False
+    """Whether the agent runs in our sandbox."""
     cwd: str = ""
     """The folder that it works in, absolute; '' for the worktree's top."""
     server: str = ""

@@ -10,7 +10,6 @@ import asyncio
 import dataclasses
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -29,7 +28,7 @@ from cockpit.loop.phases.wave_prompt import (
     tools_of_wave,
 )
 from cockpit.loop.wave_context import WaveContext
-from cockpit.store.context import packets, profiles
+from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Packet, Rendering
 from cockpit.store.context.profile_model import Profile
@@ -63,11 +62,13 @@ def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) ->
     version = context.wave.profile_version
     if version is None:
         return profiles.load_current(connection, context.session.profile_id)
-    return context.engine.profile(connection, context.session.profile_id, version)
+    return profiles.load(connection, context.session.profile_id, version)
 
 
 def _compile(context: WaveContext) -> Packet:
-    load_texts = partial(context.engine.texts.load, context.store.read_now)
+    def load_texts(identities: Sequence[str]) -> Mapping[str, FactText]:
+        return context.store.read_now(lambda c: facts.load_texts(c, identities))
+
     inputs = context.store.read_now(lambda c: _read_inputs(c, context, load_texts))
     return _compile_inputs(context, inputs, load_texts)
 

@@ -30,7 +30,7 @@ def read_guard_state(connection: sqlite3.Connection, context: WaveContext) -> Gu
     changes, failed_commands = _count_changes(connection, session_id, actions)
     packet = packets.load(connection, context.wave.wave_id).packet
     return GuardState(
-        packet_files=_list_packet_files(connection, context, packet, actions),
+        packet_files=_list_packet_files(connection, packet, actions),
         failed_commands=failed_commands,
         shown_failures=_list_shown_failures(connection, packet) if failed_commands else {},
         changes=changes,
@@ -100,7 +100,6 @@ def _list_shown_failures(connection: sqlite3.Connection, packet: Packet) -> dict
 
 def _list_packet_files(
     connection: sqlite3.Connection,
-    context: WaveContext,
     packet: Packet,
     actions: list[OutboxAction],
 ) -> dict[str, tuple[PacketLines, ...]]:
@@ -108,12 +107,7 @@ def _list_packet_files(
     by_path: dict[str, list[PacketLines]] = defaultdict(list)
     in_force = packet.in_force().items()
     full = {fact_id: band for fact_id, (band, entry) in in_force if detail_of(entry) == 0}
-    texts = context.engine.texts.find(list(full))
-    if texts is None:
-        provenances = facts.load_provenances(connection, "file", list(full))
-    else:
-        files = (text for text in texts.values() if text.source_type == "file")
-        provenances = {text.fact_id: text.provenance for text in files}
+    provenances = facts.load_provenances(connection, "file", list(full))
     for fact_id, band in full.items():
         provenance = provenances.get(fact_id)
         if provenance is None:

@@ -19,7 +19,6 @@ from cockpit.loop.knowledge.gather_knowledge import is_by_librarian
 from cockpit.loop.phases.fetch_by_rules import is_by_rule, quotas_by_request
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.propose_context_request import open_gateway
-from cockpit.loop.session_state.compare_with_packet import find_stored_answers
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe import job_planner
 from cockpit.observe.fan_out import JobOutcome
@@ -176,23 +175,11 @@ async def _run_jobs(
     if not jobs:
         return []
     gateway = open_gateway(context)
-    marks, stored = await find_stored_answers(context, gateway, [row.item for row in jobs])
     ended_jobs = _EndedJobs(jobs, gateway.why)
-    for at, answer in stored.items():
-        ended_jobs.add_stored(at, answer)
-    unread = [at for at in range(len(jobs)) if at not in stored]
-
-    def settle(number: int, outcome: JobOutcome[list[Fact]]) -> None:
-        at = unread[number]
-        ended_jobs.add(at, outcome)
-        ids = tuple(fact.fact_id for fact in outcome.value or ())
-        item = str(parse_item(jobs[at].item))
-        context.engine.answers.keep(context.session.session_id, item, marks[at], ids)
-
     running = asyncio.create_task(
         gateway.read(
-            [parse_item(jobs[at].item) for at in unread],
-            settle,
+            [parse_item(row.item) for row in jobs],
+            ended_jobs.add,
             now=context.store.clock.monotonic,
         )
     )
@@ -236,10 +223,6 @@ class _EndedJobs:
         )
         if len(self._ended) >= BATCH_JOBS:
             self._batch_is_full.set()
-
-    def add_stored(self, number: int, facts: Sequence[Fact]) -> None:
-        """End the job with that index with facts of the store: nothing was read for it."""
-        self._ended.append(JobResult(self._jobs[number], "done", facts))
 
     async def wait_for_batch(self, running: asyncio.Task[None], clock: Clock) -> None:
         """Wait until a batch is due or every job has ended."""

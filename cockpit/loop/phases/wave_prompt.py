@@ -23,7 +23,7 @@ from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.tools.offer_tools import added_tools_of, describe_added
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.count_tokens import O200K, count_again, vocabulary_for
-from cockpit.store.context import packets
+from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.entry_text import fact_shown, facts_shown, text_shown
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import POINTED, RENDER_ORDER, Entry, Overheads, Packet
@@ -41,7 +41,7 @@ MAX_SCALE = 2_000
 
 def build_prompt(connection: sqlite3.Connection, context: WaveContext, packet: Packet) -> Prompt:
     """Render the prompt of ``packet``, the wave's packet."""
-    texts = context.engine.texts.load(lambda look: look(connection), shown_in(packet))
+    texts = facts.load_texts(connection, shown_in(packet))
     return render_for_wave(context, packet, texts, tools_of_wave(connection, context))
 
 
@@ -205,7 +205,7 @@ def tools_of_wave(connection: sqlite3.Connection, context: WaveContext) -> Seque
     tools, version = offered_tools(context), context.wave.profile_version
     if version is None or all(tool.name != profile_change_tool.TOOL for tool in tools):
         return tools
-    pinned = context.engine.profile(connection, context.session.profile_id, version)
+    pinned = profiles.load(connection, context.session.profile_id, version)
     return tuple(_describe_for_profile(pinned, tool) for tool in tools)
 
 

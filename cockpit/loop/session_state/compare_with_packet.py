@@ -1,30 +1,29 @@
 """What a context request asks for, compared with the current packet and with what was read before.
 
-An item is *shown* where the packet has all of its answer, in full and in the version of now. It is *stored*
-where the session has read it, the packet dropped it, and nothing changed since: its facts are served again.
+An item that the session has read before is read again, and nothing of that is stored. It is *shown* where
+the packet has all of its answer, in full and in the version of now. It is *stored* where the packet dropped
+it and nothing changed since: then it needs no decision.
 See ``docs/reference/guards.md``, redundant reads.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from cockpit.core.canonical_json import canonical_json
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import ContextRequest
-from cockpit.observe.freshness.content_marks import mark_items
 from cockpit.observe.gateway import ContextGateway
 from cockpit.observe.scope_items import REMOTE, ScopeItem, ScopeRefused, parse_item
 from cockpit.store.context import observation_jobs, packets
 from cockpit.store.context.facts import Fact
 from cockpit.store.context.packets import Entry, detail_of
-from cockpit.store.context.stored_facts import load_facts
 
-MOST_MARKED = 1_000
-"""Items that are looked at together; more are read again, which takes about as long."""
+MOST_COMPARED = 1_000
+"""Parts of an item, such as files of a glob, that are read to compare them."""
 
 
 class PacketComparison(Struct, frozen=True):
@@ -53,11 +52,7 @@ class _InPacket(Struct, frozen=True):
 async def compare_with_packet(
     context: WaveContext, gateway: ContextGateway, items: Sequence[str]
 ) -> PacketComparison:
-    """Compare the items of a request with the packet of the wave.
-
-    An item that has no mark of its content is read and compared, if the session has read it before; nothing
-    of that is stored.
-    """
+    """Compare the items of a request with the packet of the wave."""
     parsed = {item: scope for item in items if (scope := _parse(item)) is not None}
     parsed = {item: scope for item, scope in parsed.items() if scope.kind not in REMOTE}
     if not parsed:
@@ -65,45 +60,17 @@ async def compare_with_packet(
     in_packet = await context.store.read(
         lambda connection: _read_packet(connection, context, list(parsed.values()))
     )
-    kept = await _find_kept(context, gateway, parsed)
     shown: dict[str, str] = {}
     stored: dict[str, tuple[Fact, ...]] = {}
     for item, scope in parsed.items():
-        answer = kept.get(item) or await _read_again(gateway, in_packet, scope)
-        if not answer:
+        if str(scope) not in in_packet.read_before:
             continue
-        if all(fact.fact_id in in_packet.entries for fact in answer):
+        answer = await _read_again(gateway, scope)
+        if answer and all(fact.fact_id in in_packet.entries for fact in answer):
             shown[item] = in_packet.where(fact.fact_id for fact in answer)
-        elif item in kept:
-            stored[item] = kept[item]
+        elif answer and await _has_all(context, answer):
+            stored[item] = answer
     return PacketComparison(shown, stored)
-
-
-async def find_stored_answers(
-    context: WaveContext, gateway: ContextGateway, items: Sequence[str]
-) -> tuple[list[str], dict[int, tuple[Fact, ...]]]:
-    """Return the mark of each item, and by index the facts of those that have not changed since.
-
-    No file is opened and no program started.
-    """
-    if len(items) > MOST_MARKED:
-        return [""] * len(items), {}
-    scopes = [parse_item(item) for item in items]
-    marks = await asyncio.to_thread(mark_items, gateway.ground, scopes)
-    session_id, kept = context.session.session_id, context.engine.answers
-    ids = {
-        at: fact_ids
-        for at, scope in enumerate(scopes)
-        if (fact_ids := kept.find(session_id, str(scope), marks[at]))
-    }
-    if not ids:
-        return marks, {}
-
-    def load(connection: sqlite3.Connection) -> dict[int, tuple[Fact, ...]]:
-        answers = {at: load_facts(connection, session_id, each) for at, each in ids.items()}
-        return {at: answer for at, answer in answers.items() if answer}
-
-    return marks, await context.store.read(load)
 
 
 def _parse(item: str) -> ScopeItem | None:
@@ -113,15 +80,17 @@ def _parse(item: str) -> ScopeItem | None:
         return None
 
 
-async def _find_kept(
-    context: WaveContext, gateway: ContextGateway, parsed: Mapping[str, ScopeItem]
-) -> dict[str, tuple[Fact, ...]]:
-    session_id, answers = context.session.session_id, context.engine.answers
-    items = [item for item, scope in parsed.items() if answers.has(session_id, str(scope))]
-    if not items:
-        return {}
-    _, stored = await find_stored_answers(context, gateway, items)
-    return {items[at]: answer for at, answer in stored.items()}
+async def _has_all(context: WaveContext, answer: Sequence[Fact]) -> bool:
+    """Whether the session has all of these facts, which are named by their content."""
+    names = sorted({fact.fact_id for fact in answer})
+    (count,) = await context.store.read(
+        lambda connection: connection.execute(
+            "SELECT count(DISTINCT fact_id) FROM session_facts WHERE session_id=?"
+            " AND superseded_at IS NULL AND fact_id IN (SELECT value FROM json_each(?))",
+            (context.session.session_id, canonical_json(names)),
+        ).fetchone()
+    )
+    return bool(count == len(names))
 
 
 def _read_packet(
@@ -137,19 +106,11 @@ def _read_packet(
     return _InPacket(entries, read_before)
 
 
-async def _read_again(
-    gateway: ContextGateway, in_packet: _InPacket, scope: ScopeItem
-) -> tuple[Fact, ...]:
-    """Read an item that the session has read, to compare it; empty where it cannot be read.
-
-    Without a mark of its content nothing else says whether it is in the packet. Lines of files are compared
-    by the guard.
-    """
-    if not in_packet.entries or str(scope) not in in_packet.read_before:
-        return ()
+async def _read_again(gateway: ContextGateway, scope: ScopeItem) -> tuple[Fact, ...]:
+    """Read an item; empty where it cannot be read. Lines of files are compared by the guard."""
     parts = (await gateway.expand([scope]))[0]
-    if len(parts) > len(in_packet.entries):
-        return ()  # more than the packet has
+    if len(parts) > MOST_COMPARED:
+        return ()
     fetched = await gateway.fetch(ContextRequest("compare", "compare", tuple(parts)))
     if any(outcome.error for outcome in fetched.outcomes):
         return ()

@@ -98,9 +98,9 @@ class SpanFold:
             case agents.RunnerToolEnded(call_id=call_id, tool=tool, failed=failed):
                 key = f"tool {row.session_id} {call_id}"
                 return self._tool(row, key, tool, call_id, "failed" if failed else "")
-            case tasks.TaskRunStarted() as started:
+            case tasks.TaskRunStep(position=1, outcome="") as started:
                 self._begin(_task_run(started), row)
-            case tasks.TaskRunEnded() as ended:
+            case tasks.TaskRunStep(step="done" | "blocked") as ended if ended.outcome:
                 return self._end_task_run(row, ended)
         return None
 
@@ -180,7 +180,7 @@ class SpanFold:
         }
         return _span(row, key, _parent(row), f"execute_tool {tool}", before, attributes, error)
 
-    def _end_task_run(self, row: Row, ended: tasks.TaskRunEnded) -> Span:
+    def _end_task_run(self, row: Row, ended: tasks.TaskRunStep) -> Span:
         key = _task_run(ended)
         attributes: dict[str, Value] = {
             "cockpit.task.id": ended.task_id,
@@ -237,7 +237,7 @@ def _parent(row: Row) -> str | None:
     return _session(row) if row.session_id else None
 
 
-def _task_run(step: tasks.TaskStep) -> str:
+def _task_run(step: tasks.TaskRunStep) -> str:
     return f"task run {step.task_id} {step.run}"
 
 

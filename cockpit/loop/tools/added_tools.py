@@ -17,7 +17,6 @@ from cockpit.act.adapters import ADAPTERS, Adapter
 from cockpit.act.mcp_servers.mcp_adapter import McpToolAdapter
 from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL, preview_mcp_call
 from cockpit.act.mcp_servers.running_servers import RunningServers
-from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.own_tools.adopt_tool import ADOPT, AdoptAdapter
 from cockpit.act.own_tools.own_tool_adapter import OwnToolAdapter
 from cockpit.act.own_tools.preview_call import OWN_TOOL, preview_own_call
@@ -34,8 +33,6 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.skills.project_skills import ProjectSkills, open_project_skills
 from cockpit.loop.tools.tool_catalog import ToolCatalog
 from cockpit.store.db.database import Store
-from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.tools import ToolServerEnded, ToolServerStarted
 from cockpit.store.tools import approved_tools
 
 
@@ -70,8 +67,6 @@ class AddedTools(Struct):
     """The main checkout, which has the project's tools."""
     offered: dict[str, list[OfferedTools]] = field(default_factory=dict)
     """By session: the sets of tools that it was offered, oldest first."""
-    allowed: dict[tuple[str, str, str], OfferedTools] = field(default_factory=dict)
-    """Parts of such sets, for sessions that may not have all."""
 
     def adapters(self) -> Mapping[str, Adapter]:
         """Return the adapters of all actions."""
@@ -131,15 +126,6 @@ async def open_added_tools(
 
     No server is started yet, and no file of a tool read.
     """
-
-    async def note_start(server: McpServer, how: str, count: int) -> None:
-        event = ToolServerStarted(server=server.name, how=how, tools=count)
-        await store.write(lambda tx: _journal(tx, event))
-
-    async def note_end(server: McpServer, why: str) -> None:
-        event = ToolServerEnded(server=server.name, message=why)
-        await store.write(lambda tx: _journal(tx, event, "error"))
-
     variables = {**os.environ, **settings.environment}
     catalog = open_catalog(place, settings, has_sandbox=ground.sandbox.works)
     servers = RunningServers(
@@ -148,8 +134,6 @@ async def open_added_tools(
         ground.root,
         ground.environment,
         variables,
-        note_start,
-        note_end,
     )
     try:
         yield AddedTools(store, ground, catalog, servers, place.home)
@@ -182,7 +166,3 @@ def list_skill_folders(project_skills: ProjectSkills) -> tuple[ToolFolder, ...]:
         for name, skill in sorted(skills.items())
         for inner in ("tools", "scripts")
     )
-
-
-def _journal(tx: Tx, event: ToolServerStarted | ToolServerEnded, result: str = "ok") -> None:
-    tx.journal(event, result=result)

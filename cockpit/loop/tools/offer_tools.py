@@ -64,19 +64,10 @@ def added_tools_of(context: WaveContext) -> OfferedTools:
     A session that only reads, and a role that may not run commands, have those that cannot write. The same
     object is returned for every wave with the same tools.
     """
-    added, current = context.engine.added, _find_current(context)
-    if added is None or not current.definitions:
-        return NOTHING_OFFERED
+    current = _find_current(context)
     # The set of an older version, or of before the session became another type, may have more.
-    key = (context.session.session_id, context.session.task_type, context.session.role)
-    kept = added.allowed.get(key)
-    if kept is None or kept.ordinal != current.ordinal:
-        definitions = _list_callable(context.engine, context.session, current.definitions)
-        kept = current
-        if definitions != current.definitions:
-            kept = OfferedTools(current.ordinal, definitions) if definitions else NOTHING_OFFERED
-        added.allowed[key] = kept
-    return kept
+    definitions = _list_callable(context.engine, context.session, current.definitions)
+    return OfferedTools(current.ordinal, definitions) if definitions else NOTHING_OFFERED
 
 
 def rare_tools_of(context: WaveContext) -> frozenset[str]:

@@ -11,8 +11,6 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.act.own_tools.tool_definition import ToolDefinition, read_definition
@@ -41,13 +39,6 @@ def own_folders(home: Path, user_dir: Path) -> tuple[ToolFolder, ...]:
     )
 
 
-class _CheckedFile(Struct):
-    """A file's digest, and what would be different on the disk if it had changed."""
-
-    digest: str
-    marks: tuple[tuple[str, int, int, int], ...]
-
-
 class ToolCatalog:
     """The usable tools of one project. Safe to use from the store's threads."""
 
@@ -64,9 +55,6 @@ class ToolCatalog:
         self.servers = servers
         self._has_sandbox = has_sandbox
         self._skill_folders = skill_folders
-        self._version: tuple[int, int] | None = None
-        self._approved: tuple[ToolDefinition, ...] = ()
-        self._checked: dict[tuple[str, str], _CheckedFile] = {}
 
     def list_folders(self) -> tuple[ToolFolder, ...]:
         """Return all folders of tools, in the order in which their names win."""
@@ -74,12 +62,9 @@ class ToolCatalog:
 
     def read_approved(self, connection: sqlite3.Connection) -> tuple[ToolDefinition, ...]:
         """Return the approved tools, whether their files are still the same or not."""
-        version = approved_tools.find_version(connection)
-        if version != self._version:
-            rows = approved_tools.select_all(connection)
-            self._approved = tuple(read_definition(row.definition) for row in rows)
-            self._version = version
-        return self._approved
+        return tuple(
+            read_definition(row.definition) for row in approved_tools.select_all(connection)
+        )
 
     def find_approved(self, connection: sqlite3.Connection, tool_id: str) -> ToolDefinition | None:
         """Return the approved tool of that id, or None."""
@@ -125,38 +110,10 @@ class ToolCatalog:
             if server is None or not server.enabled:
                 return False
             return server.tools is None or definition.function in server.tools
-        return self._has_sandbox and self._find_digest(definition) == definition.digest
-
-    def _find_digest(self, definition: ToolDefinition) -> str:
-        """Return the digest of a tool's files as they are; '' where they cannot be used."""
-        key = (definition.place, definition.file)
-        checked = self._checked.get(key)
-        if checked is not None and checked.marks == _find_marks(
-            [name for name, *_ in checked.marks]
-        ):
-            return checked.digest
+        if not self._has_sandbox:
+            return False
         try:
-            file = self.load_file(*key)
+            file = self.load_file(definition.place, definition.file)
         except ToolFileRefused:
-            self._checked.pop(key, None)
-            return ""
-        paths = {str(file.folder.path)}
-        for name in file.files:
-            path = file.folder.path / name
-            paths |= {str(path), str(path.parent)}
-        # Before a file is read again nothing in its folders may have changed: a module that is new there
-        # may be imported now.
-        self._checked[key] = _CheckedFile(file.digest, _find_marks(sorted(paths)))
-        return file.digest
-
-
-def _find_marks(paths: Sequence[str]) -> tuple[tuple[str, int, int, int], ...]:
-    marks = []
-    for path in paths:
-        try:
-            info = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - many of these, each wave
-        except OSError:
-            marks.append((path, 0, 0, 0))
-            continue
-        marks.append((path, info.st_mtime_ns, info.st_size, info.st_ino))
-    return tuple(marks)
+            return False
+        return file.digest == definition.digest

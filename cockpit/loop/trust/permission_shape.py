@@ -22,7 +22,7 @@ Described = tuple[tuple[str, ...], tuple[str, ...]]
 
 def describe_shape(request: ToolRequest, judged: RequestRisk, root: Path) -> Described | None:
     """Return the shape's words and paths; None for what no rule may cover."""
-    if judged.denied or judged.risk == "high" or (judged.sensitive and not judged.reads):
+    if judged.denied or not judged.by_policy or (judged.sensitive and not judged.reads):
         return None
     match request.kind:
         case "execute":

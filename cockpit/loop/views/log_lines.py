@@ -64,7 +64,7 @@ class LogFile:
         except OSError as error:
             raise LogUnwritable(
                 f"The log {path} cannot be written: {error.strerror or error}. "
-                "Name another file with --log-json."
+                "Name another file: `[log] json`, or COCKPIT_LOG_JSON."
             ) from error
 
     def write(self, rows: Sequence[Row]) -> None:

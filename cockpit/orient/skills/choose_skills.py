@@ -26,11 +26,11 @@ from cockpit.orient.skills.stem_words import STOP_WORDS
 
 MOST_SKILLS = 3
 """Skills that are loaded or named at once, beside those that the user loads."""
-LEAST_SCORE = 2_800
+LEAST_SCORE = 2_400
 """A skill with a lower score by words says nothing about the task."""
-SURE_SCORE = 4_800
+SURE_SCORE = 4_500
 """From this score by words on, the best skill is loaded in full."""
-ASKED_SCORE = 5_400
+ASKED_SCORE = 5_200
 """The same for a question about a fact: what it names is not what is to be done."""
 VECTOR_LEAST = -4_000
 VECTOR_SURE = 2_000

@@ -109,8 +109,8 @@ def uses_skill(skill: Skill, text: str) -> bool:
     """Whether what an agent wrote or called has to do with the skill."""
     if f"skill:{skill.name}" in text:
         return True
-    words = set(stem_words(text)) - faint_stems()
-    strong = {word for part in (skill.name, *skill.keywords) for word in stem_words(part)}
-    if words & (strong - faint_stems()):
+    words = stem_words(text)
+    strong = stem_words(" ".join((skill.name, *skill.keywords)))
+    if words & strong - faint_stems():
         return True
-    return len(words & set(stem_words(skill.description))) >= _LEAST_WORDS
+    return len((words - faint_stems()) & stem_words(skill.description)) >= _LEAST_WORDS

@@ -1,23 +1,16 @@
-"""Words of a text as stems: parts of identifiers, without endings, without words that say nothing.
+"""The words of a text that say something about which skill a task needs, stemmed as the index stems them.
 
 See ``docs/reference/skills.md``, ranking.
 """
 
 from __future__ import annotations
 
-import re
-from functools import cache, lru_cache
+from functools import cache
 
-from cockpit.store.db import word_stems
+from cockpit.store.db.word_stems import WORD, stem_each
 
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+[a-z]*|[^\W\d_a-zA-Z]+")
-_WORD = re.compile(r"\w+(?:[+#](?!\w)+)?")
-_MIXED = re.compile(r"[a-z]*\d+[a-z]+|[a-z]+\d+[a-z]*", re.ASCII)
-_GO = re.compile(r"(?<=[\w,] )Go(?= )")
-"""The language, in the middle of a sentence; its name is a word that says nothing."""
 _LONGEST = 20_000
 """Characters of a text that are looked at."""
-
 _STOP_WORDS = """
 a about above after again all also always am an and any anything are as at back be because been
 before being below both but by can cannot could did do does doing done down during each either else
@@ -53,35 +46,19 @@ value variable view wait web wide window word write year
 FAINT_WORDS = frozenset(_FAINT_WORDS.split())
 """Words that nearly every task may have: they say a little, where nothing else does."""
 
-_SHORTEST = 3
+
+def split_words(text: str) -> list[str]:
+    """Return the words of ``text`` that say something, in lower case and in their order."""
+    words = WORD.findall(text[:_LONGEST].lower().replace("'", ""))
+    return [word for word in words if len(word) > 1 and word not in STOP_WORDS]
 
 
-def stem_words(text: str) -> list[str]:
-    """Return the stems of the words of ``text`` that say something, in their order."""
-    words = _WORD.findall(_GO.sub("golang", text[:_LONGEST].replace("'", "")))
-    return [each for word in words for each in _stem_parts(word)]
-
-
-@lru_cache(maxsize=20_000)
-def _stem_parts(word: str) -> tuple[str, ...]:
-    """Return the stems of a word as a text has it: an identifier's are of the whole and of its parts."""
-    lower = word.lower()
-    parts = [part.lower() for part in _PART.findall(word)]
-    words: list[str] = []
-    if len(parts) > 1 and (_MIXED.fullmatch(lower) or "_" not in word):
-        words.append(lower.strip("_"))
-    words += parts if len(parts) > 1 or lower[-1] not in "+#" else [lower]
-    return tuple(stem(part) for part in words if part not in STOP_WORDS and len(part) > 1)
+def stem_words(text: str) -> set[str]:
+    """Return the stems of :func:`split_words`."""
+    return set(stem_each(split_words(text)))
 
 
 @cache
 def faint_stems() -> frozenset[str]:
     """Return the stems of :data:`FAINT_WORDS`."""
-    return frozenset(map(stem, FAINT_WORDS))
-
-
-def stem(word: str) -> str:
-    """Return the word without its ending, so that ``migrations`` and ``migrate`` are equal."""
-    if len(word) <= _SHORTEST or not word.isascii() or not word.isalpha():
-        return word
-    return word_stems.stem_each([word])[0]
+    return frozenset(stem_each(sorted(FAINT_WORDS)))

@@ -27,8 +27,8 @@ class Kind(Struct, frozen=True):
     """The command that prints its ids."""
 
 
-EPIC = Kind("E", "epic", "epics", "cockpit epics")
-STORY = Kind("S", "story", "stories", "cockpit stories")
+EPIC = Kind("E", "epic", "epics", "cockpit tasks --kind epic")
+STORY = Kind("S", "story", "stories", "cockpit tasks --kind story")
 TASK = Kind("T", "task", "tasks", "cockpit tasks")
 
 

@@ -151,7 +151,7 @@ def load(connection: sqlite3.Connection, task_id: str) -> Handoff:
     if connection.execute("SELECT 1 FROM tasks WHERE task_id=?", (task_id,)).fetchone() is None:
         raise unknown_id(TASK, task_id)
     raise NotFound(
-        f"{task_id} has no handoff yet; `cockpit handoff set {task_id} PASS 'what was done'` stores one."
+        f"{task_id} has no handoff yet; `cockpit tasks handoff {task_id} PASS 'what was done'` stores one."
     )
 
 

@@ -21,7 +21,6 @@ from cockpit.store.backlog.batch_groups import claim_paths, group_tasks
 from cockpit.store.backlog.epics_and_stories import PRIORITIES
 from cockpit.store.backlog.queue_graph import DependencyGraph
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.backlog import QueueRecomputed
 
 RUNNING = ("in_progress", "review")
 """The statuses in which a task holds its claims against others."""
@@ -199,8 +198,6 @@ def refresh(tx: Tx, task_ids: Iterable[str], *, linked: bool = False) -> None:
     written = _write_rows(tx, touched, graph)
     if linked or written.any:
         _write_groups(tx, graph)
-    if written.moved:
-        _journal_counts(tx)
 
 
 def rebuild(tx: Tx) -> None:
@@ -212,7 +209,6 @@ def rebuild(tx: Tx) -> None:
     _mark_overtaken(tx, everything)
     _write_rows(tx, everything, graph)
     _write_groups(tx, graph)
-    _journal_counts(tx)
 
 
 class _Written(Struct):
@@ -402,11 +398,6 @@ def _mark_overtaken(tx: Tx, task_ids: Collection[str]) -> bool:
         )
         differed = differed or changed.rowcount > 0
     return differed
-
-
-def _journal_counts(tx: Tx) -> None:
-    ready, waiting = _count(tx.connection)
-    tx.journal(QueueRecomputed(ready=ready, waiting=waiting))
 
 
 def _read(row: tuple[Any, ...]) -> Queued:

@@ -110,9 +110,7 @@ def _prepare(source: Path, folder: Path, place: ProjectPaths) -> Contents:
 
     def record(tx: Tx) -> None:
         if contents.state != str(place.state):
-            worktrees.move_all(
-                tx, str(place.state / "worktrees"), before=contents.state, after=str(place.state)
-            )
+            worktrees.move_all(tx, str(place.state / "worktrees"))
         seq, digest = last_row(tx.connection)
         fault = f"restored from a backup of {contents.at}, row {contents.seq}"
         tx.journal(JournalAnchored(seq=seq, digest=digest, fault=fault), actor="person")

@@ -19,28 +19,12 @@ from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.chains import (
-    ChainCompleted,
-    ChainCreated,
-    ChainDraining,
-    ChainProgress,
-    ChainReported,
-    ChainResumed,
-    ChainScope,
-    ChainState,
-    ChainStopped,
-)
-from cockpit.store.journal.details.detail import read_part, record_row
+from cockpit.store.journal.details.chains import ChainChanged, Progress
+from cockpit.store.journal.details.detail import record_row
 
 OPEN = ("running", "draining")
 ENDED = ("completed", "stopped", "failed", "limited")
 _ID = re.compile(r"(?:ch-?)?0*([1-9][0-9]{0,6})", re.ASCII | re.IGNORECASE)
-_AT_END: Mapping[str, type[ChainState]] = {
-    "completed": ChainCompleted,
-    "stopped": ChainStopped,
-    "failed": ChainStopped,
-    "limited": ChainStopped,
-}
 
 
 class Chain(msgspec.Struct, frozen=True):
@@ -89,51 +73,6 @@ class Chain(msgspec.Struct, frozen=True):
     def scope(self) -> str:
         """The scope as text: ``epic E-1``, ``story S-2`` or ``the backlog``."""
         return "the backlog" if self.scope_kind == "all" else f"{self.scope_kind} {self.scope_id}"
-
-    def body(self) -> dict[str, Any]:
-        """Return it as the journal and commands print it."""
-        return {
-            "chain_id": self.chain_id,
-            "scope": {"kind": self.scope_kind, "id": self.scope_id},
-            "status": self.status,
-            "reason": self.reason,
-            "headless": self.headless,
-            "batch": self.batch,
-            "approve": self.approve,
-            "model": self.model,
-            "runner": self.runner,
-            "max_chains": self.max_chains,
-            "max_cost": self.max_cost,
-            "max_wall_s": self.max_wall_s,
-            "base_branch": self.base_branch,
-            "base_commit": self.base_commit,
-            "branch": self.branch,
-            "report_path": self.report_path,
-            "created_at": self.created_at,
-            "ended_at": self.ended_at,
-        }
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """The tasks in a chain's scope by status, without archived ones and those that others did."""
-
-    total: int
-    done: int
-    blocked: int
-    under_way: int
-    """In progress or in review."""
-    ready: int
-    """Waiting for no other task."""
-
-    def body(self) -> dict[str, int]:
-        """Return it as the journal records it."""
-        return {
-            "total": self.total,
-            "done": self.done,
-            "blocked": self.blocked,
-            "under_way": self.under_way,
-            "ready": self.ready,
-        }
 
 
 _COLUMNS = (
@@ -203,7 +142,7 @@ def create(
         ),
     )
     chain = load(tx.connection, chain_id)
-    _journal(tx, ChainCreated, chain, actor="person")
+    _journal(tx, "created", chain, actor="person")
     return chain
 
 
@@ -243,7 +182,7 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
         **limits,
     )
     if before.status != "running":
-        _journal(tx, ChainResumed, chain, actor="person")
+        _journal(tx, "resumed", chain, actor="person")
     return chain
 
 
@@ -272,7 +211,7 @@ def drain(tx: Tx, chain_id: str, *, now: bool = False, by: str = "person") -> Ch
     if before.status == "draining" and (before.stop_now or not now):
         return before
     chain = _change(tx, chain_id, status="draining", stop_now=int(now or before.stop_now))
-    _journal(tx, ChainDraining, chain, actor=by, now=bool(chain.stop_now))
+    _journal(tx, "draining", chain, actor=by)
     return chain
 
 
@@ -285,7 +224,7 @@ def end(tx: Tx, chain_id: str, status: str, reason: str) -> Chain:
     if before.status not in OPEN or status not in ENDED:
         raise IllegalTransition(f"{chain_id} is {before.status} and cannot end as {status}.")
     chain = _change(tx, chain_id, status=status, reason=reason, owner=None, ended_at=tx.now())
-    _journal(tx, _AT_END[status], chain)
+    _journal(tx, "ended", chain)
     return chain
 
 
@@ -297,7 +236,7 @@ def set_reason(tx: Tx, chain_id: str, reason: str) -> Chain:
 def record_report(tx: Tx, chain_id: str, path: str) -> Chain:
     """Record that the chain's report was written to ``path``."""
     chain = _change(tx, chain_id, report_path=path)
-    tx.journal(ChainReported(chain_id=chain_id, path=path))
+    _journal(tx, "reported", chain)
     return chain
 
 
@@ -373,16 +312,10 @@ def _change(tx: Tx, chain_id: str, **columns: Any) -> Chain:
     return load(tx.connection, chain_id)
 
 
-def _journal(
-    tx: Tx, kind: type[ChainState], chain: Chain, *, actor: str = "engine", **own: Any
-) -> None:
-    event = record_row(
-        kind,
-        chain,
-        scope=ChainScope(kind=chain.scope_kind, id=chain.scope_id),
-        progress=read_part(ChainProgress, count_progress(tx.connection, chain).body()),
-        **own,
-    )
+def _journal(tx: Tx, what: str, chain: Chain, *, actor: str = "engine") -> None:
+    progress = count_progress(tx.connection, chain)
+    stop_now = bool(chain.stop_now)
+    event = record_row(ChainChanged, chain, what=what, progress=progress, stop_now=stop_now)
     failed = chain.status in ("failed", "limited")
     tx.journal(event, actor=actor, result="error" if failed else "ok")
 

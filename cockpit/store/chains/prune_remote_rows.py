@@ -16,7 +16,7 @@ import msgspec
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.write_archive import Line, select_lines, write_archive
-from cockpit.store.journal.details.chains import RemoteRowsPruned
+from cockpit.store.journal.details.store import StoreArchived
 from cockpit.store.journal.event_types import Action
 
 _Key = tuple[str, int, int]
@@ -77,7 +77,8 @@ def prune_remote_rows(store: Store, before: str, *, dry_run: bool = False) -> Re
     )
     for key in keys:
         store.write_now(partial(_delete, key=key))
-    event = RemoteRowsPruned(runs=len(keys), rows=rows, archive=archive.name)
+    counts = {"journals": len(keys), "rows": rows}
+    event = StoreArchived(what="worker_rows", archive=archive.name, rows=counts)
     store.write_now(lambda tx: tx.journal(event, actor="person"))
     return RemoteRowsPruning(len(keys), rows, archive)
 

@@ -17,11 +17,7 @@ from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.chains import (
     RemoteRowsReceived,
-    RemoteRunClaimed,
-    RemoteRunReturned,
-    RemoteRunSent,
-    RemoteRunVoid,
-    RemoteRunWithdrawn,
+    RemoteRunChanged,
 )
 
 UNDER_WAY = ("sent", "claimed")
@@ -126,11 +122,7 @@ def send(tx: Tx, task_id: str, run: int, base_commit: str) -> RemoteRun:
         (task_id, run, base_commit),
     )
     sent = load(tx.connection, task_id, run)
-    tx.journal(
-        RemoteRunSent(
-            task_id=task_id, run=run, fence=sent.fence, worker="", base_commit=base_commit
-        )
-    )
+    _journal(tx, task_id, run, sent.fence, "", "sent", commit=base_commit)
     return sent
 
 
@@ -144,7 +136,7 @@ def claim(tx: Tx, task_id: str, run: int, worker: str) -> int:
         "UPDATE remote_runs SET fence=?, worker=?, state='claimed' WHERE task_id=? AND run=?",
         (fence, worker, task_id, run),
     )
-    tx.journal(RemoteRunClaimed(task_id=task_id, run=run, fence=fence, worker=worker))
+    _journal(tx, task_id, run, fence, worker, "claimed")
     return fence
 
 
@@ -176,12 +168,7 @@ def journal_void(tx: Tx, task_id: str, run: int, fence: int, worker: str, what: 
     """Journal that something a worker sent was not taken."""
     current = find(tx.connection, task_id, run)
     number = current.fence if current is not None and current.state in UNDER_WAY else 0
-    tx.journal(
-        RemoteRunVoid(
-            task_id=task_id, run=run, fence=fence, worker=worker, what=what, current=number
-        ),
-        result="refused",
-    )
+    _journal(tx, task_id, run, fence, worker, "void", summary=what, current=number)
 
 
 def record_result(
@@ -196,18 +183,13 @@ def record_result(
         " cost_usd=coalesce(cost_usd, 0)+? WHERE task_id=? AND run=?",
         (canonical_json(dict(result)), tokens, cost, task_id, run),
     )
-    tx.journal(
-        RemoteRunReturned(
-            task_id=task_id,
-            run=run,
-            fence=fence,
-            worker=worker,
-            status=str(result.get("status", "")),
-            commit=str(result.get("commit", "")),
-            tokens=tokens,
-            cost_usd=cost,
-            summary=str(result.get("summary", ""))[:1_000],
-        )
+    _journal(
+        *(tx, task_id, run, fence, worker, "returned"),
+        outcome=str(result.get("status", "")),
+        commit=str(result.get("commit", "")),
+        tokens=tokens,
+        cost_usd=cost,
+        summary=str(result.get("summary", ""))[:1_000],
     )
     return True
 
@@ -237,8 +219,17 @@ def withdraw(tx: Tx, task_id: str, run: int) -> bool:
     if changed.rowcount != 1:
         return False
     fence = load(tx.connection, task_id, run).fence
-    tx.journal(RemoteRunWithdrawn(task_id=task_id, run=run, fence=fence, worker=""))
+    _journal(tx, task_id, run, fence, "", "withdrawn")
     return True
+
+
+def _journal(
+    tx: Tx, task_id: str, run: int, fence: int, worker: str, status: str, **more: Any
+) -> None:
+    event = RemoteRunChanged(
+        task_id=task_id, run=run, fence=fence, worker=worker, status=status, **more
+    )
+    tx.journal(event, result="refused" if status == "void" else "ok")
 
 
 # Rows of workers

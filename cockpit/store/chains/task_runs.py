@@ -17,7 +17,7 @@ from cockpit.core.errors import IllegalTransition
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import record_row
-from cockpit.store.journal.details.tasks import TaskRunEnded, TaskRunStarted, TaskRunStep, TaskStep
+from cockpit.store.journal.details.tasks import TaskRunStep
 
 ENDS = ("done", "blocked")
 """The steps that end a run."""
@@ -114,9 +114,7 @@ def begin(
         ),
     )
     begun = _at(tx, task_id, run, position)
-    if position == 1:
-        _journal(tx, TaskRunStarted, begun)
-    _journal(tx, TaskRunStep, begun)
+    _journal(tx, begun)
     return begun
 
 
@@ -158,9 +156,7 @@ def end(tx: Tx, step: Step, outcome: str, **detail: Any) -> Step:
         raise IllegalTransition(f"The step {step.step} of {step.task_id} has ended already.")
     merged = canonical_json({**step.detail, **mask_value(dict(detail))})
     ended = _change(tx, step, outcome=outcome, detail_json=merged, ended_at=tx.now())
-    _journal(tx, TaskRunStep, ended)
-    if ended.step in ENDS:
-        _journal(tx, TaskRunEnded, ended)
+    _journal(tx, ended)
     return ended
 
 
@@ -173,9 +169,9 @@ def _change(tx: Tx, step: Step, **columns: Any) -> Step:
     return _at(tx, step.task_id, step.run, step.position)
 
 
-def _journal(tx: Tx, kind: type[TaskStep], step: Step) -> None:
+def _journal(tx: Tx, step: Step) -> None:
     event = record_row(
-        kind,
+        TaskRunStep,
         step,
         session_id=step.session_id or "",
         outcome=step.outcome or "",

@@ -16,10 +16,8 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.chains import (
     BatchCompleted,
     BatchStarted,
-    ChainProgress,
     WorkerLoad,
 )
-from cockpit.store.journal.details.detail import read_part
 
 BatchOutcome = Literal["completed", "interrupted", "failed"]
 """The worst outcome among the batch's tasks.
@@ -73,7 +71,7 @@ def record_batch_start(
             batch=batch,
             size=size,
             task_ids=tuple(task_ids),
-            progress=read_part(ChainProgress, count_progress(tx.connection, chain).body()),
+            progress=count_progress(tx.connection, chain),
         ),
     )
 
@@ -143,7 +141,7 @@ def record_batch_end(
             tokens=tokens,
             next_size=next_size,
             pressure=_pressure(tx, chain.chain_id, ordinal),
-            progress=read_part(ChainProgress, count_progress(tx.connection, chain).body()),
+            progress=count_progress(tx.connection, chain),
         ),
     )
 

@@ -6,7 +6,6 @@ Stored in ``chain_sessions``. Specified in ``docs/reference/chains.md``.
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
 import msgspec
 
@@ -15,14 +14,8 @@ from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.chains import chains, task_leases
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.chains import (
-    ChainProgress,
-    WorkerCrashed,
-    WorkerEnded,
-    WorkerStarted,
-    WorkerState,
-)
-from cockpit.store.journal.details.detail import read_part, record_row
+from cockpit.store.journal.details.chains import WorkerChanged
+from cockpit.store.journal.details.detail import record_row
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -59,24 +52,6 @@ class Worker(msgspec.Struct, frozen=True):
         """The id of its process."""
         return int(self.process.partition("/")[0])
 
-    def body(self) -> dict[str, Any]:
-        """Return it as the journal and commands print it."""
-        return {
-            "chain_id": self.chain_id,
-            "ordinal": self.ordinal,
-            "pid": self.pid,
-            "status": self.status,
-            "reason": self.reason,
-            "tokens": self.tokens,
-            "token_limit": self.token_limit,
-            "dropped_share": self.dropped_share,
-            "cost_usd": self.cost_usd,
-            "batches": self.batches,
-            "started_at": self.started_at,
-            "beat_at": self.beat_at,
-            "ended_at": self.ended_at,
-        }
-
 
 _SELECT = (
     "SELECT chain_id, ordinal, process, status, reason, tokens, token_limit, dropped_share, cost_usd,"
@@ -106,7 +81,7 @@ def start(tx: Tx, chain: Chain, ordinal: int, *, token_limit: int) -> Worker:
         (chain.chain_id, ordinal, current_process(), token_limit, now, now),
     )
     worker = load(tx.connection, chain.chain_id, ordinal)
-    _journal(tx, WorkerStarted, chain, worker)
+    _journal(tx, chain, worker)
     return worker
 
 
@@ -142,12 +117,12 @@ def end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
 
     Raises :class:`IllegalTransition` when it has ended already.
     """
-    return _end(tx, chain, ordinal, status, reason, WorkerEnded)
+    return _end(tx, chain, ordinal, status, reason)
 
 
 def record_crash(tx: Tx, chain: Chain, ordinal: int, reason: str) -> Worker:
     """Record that the worker died; its leases are released and the next worker resumes its tasks."""
-    return _end(tx, chain, ordinal, "crashed", reason, WorkerCrashed)
+    return _end(tx, chain, ordinal, "crashed", reason)
 
 
 def explain_death(worker: Worker) -> str:
@@ -172,9 +147,7 @@ def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[Work
     return [Worker(*row) for row in rows]
 
 
-def _end(
-    tx: Tx, chain: Chain, ordinal: int, status: str, reason: str, event: type[WorkerState]
-) -> Worker:
+def _end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
     ended = tx.execute(
         "UPDATE chain_sessions SET status=?, reason=?, ended_at=? WHERE chain_id=? AND ordinal=?"
         " AND status='running'",
@@ -184,11 +157,10 @@ def _end(
         raise IllegalTransition(f"{worker_name(chain.chain_id, ordinal)} has ended already.")
     freed = task_leases.release_all(tx, worker_name(chain.chain_id, ordinal))
     worker = load(tx.connection, chain.chain_id, ordinal)
-    _journal(tx, event, chain, worker, freed=tuple(freed))
+    _journal(tx, chain, worker, tuple(freed))
     return worker
 
 
-def _journal(tx: Tx, kind: type[WorkerState], chain: Chain, worker: Worker, **own: Any) -> None:
+def _journal(tx: Tx, chain: Chain, worker: Worker, freed: tuple[str, ...] = ()) -> None:
     progress = chains.count_progress(tx.connection, chain)
-    event = record_row(kind, worker, progress=read_part(ChainProgress, progress.body()), **own)
-    tx.journal(event)
+    tx.journal(record_row(WorkerChanged, worker, progress=progress, freed=freed))

@@ -15,11 +15,6 @@ import msgspec
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.detail import record_row
-from cockpit.store.journal.details.store import StateMoved
-from cockpit.store.journal.details.tasks import (
-    WorktreeState,
-)
 
 
 class Worktree(msgspec.Struct, frozen=True):
@@ -74,12 +69,8 @@ def register(
     path: str,
     branch: str,
     base_commit: str,
-    unseen: int = 0,
 ) -> Worktree:
-    """Record a worktree that is about to be created, replacing an earlier one of that name.
-
-    ``unseen`` counts changes in the user's checkout that the worktree does not contain.
-    """
+    """Record a worktree that is about to be created, replacing an earlier one of that name."""
     now = tx.now()
     tx.execute(
         "INSERT INTO worktrees(name, task_id, chain_id, path, branch, base_commit, created_at,"
@@ -89,21 +80,16 @@ def register(
         " updated_at=excluded.updated_at",
         (name, task_id, chain_id, path, branch, base_commit, now, now),
     )
-    worktree = load(tx.connection, name)
-    tx.journal(record_row(WorktreeState, worktree, unseen_changes=unseen))
-    return worktree
+    return load(tx.connection, name)
 
 
-def move_all(tx: Tx, folder: str, *, before: str, after: str) -> int:
-    """Record that all worktrees are in ``folder`` now; journal that the state moved. Returns their number."""
-    rows = select(tx.connection)
-    for row in rows:
+def move_all(tx: Tx, folder: str) -> None:
+    """Record that all worktrees are in ``folder`` now."""
+    for row in select(tx.connection):
         tx.execute(
             "UPDATE worktrees SET path=?, updated_at=? WHERE name=?",
             (f"{folder}/{row.name}", tx.now(), row.name),
         )
-    tx.journal(StateMoved(before=before, after=after, worktrees=len(rows)), actor="person")
-    return len(rows)
 
 
 def set_status(
@@ -114,7 +100,7 @@ def set_status(
     merged_commit: str | None = None,
     conflicts: Sequence[str] = (),
 ) -> Worktree:
-    """Put the worktree into ``status`` and journal it; without a difference do nothing."""
+    """Put the worktree into ``status``; without a difference do nothing."""
     before = load(tx.connection, name)
     if before.status == status and before.conflicts == tuple(conflicts):
         return before
@@ -123,16 +109,14 @@ def set_status(
         " updated_at=? WHERE name=?",
         (status, merged_commit, canonical_json(list(conflicts)), tx.now(), name),
     )
-    worktree = load(tx.connection, name)
-    tx.journal(record_row(WorktreeState, worktree))
-    return worktree
+    return load(tx.connection, name)
 
 
 def load(connection: sqlite3.Connection, name: str) -> Worktree:
     """Read the worktree of that name. Raises :class:`NotFound`."""
     worktree = find(connection, name)
     if worktree is None:
-        raise NotFound(f"There is no worktree {name}; `cockpit worktrees` lists them.")
+        raise NotFound(f"There is no worktree {name}; `cockpit chain worktrees` lists them.")
     return worktree
 
 

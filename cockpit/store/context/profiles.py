@@ -34,7 +34,6 @@ from cockpit.store.context.profile_model import (
     to_thousandths,
 )
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.profiles import ProfileCreated
 
 _RuleRow = tuple[str, str, str, float, float, float, int, int, str, int]
 
@@ -125,11 +124,6 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
             )
             for rule in stored.rules
         ],
-    )
-    tx.journal(
-        ProfileCreated(profile_id=stored.profile_id, version=stored.version),
-        profile_id=stored.profile_id,
-        profile_version=stored.version,
     )
     return stored
 

@@ -21,7 +21,7 @@ from cockpit.core.errors import StoreError
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.write_archive import Line, read_archive, select_lines, write_archive
-from cockpit.store.journal.details.store import StorePruned, StoreRestored
+from cockpit.store.journal.details.store import StoreArchived
 from cockpit.store.journal.prune_journal import SESSION_IS_OVER
 
 TABLES = ("orientation_packets", "observation_jobs", "session_facts", "observed_facts")
@@ -122,14 +122,8 @@ def prune(store: Store, before: str, *, dry_run: bool = False) -> PruneResult:
         keys = rows.facts[start : start + BATCH]
         facts += store.write_now(partial(_delete_facts, keys=keys, archived_at=archived_at))
     done = _result(pruned, rows, archive, facts=facts)
-    event = StorePruned(
-        sessions=done.sessions,
-        packets=done.packets,
-        links=done.links,
-        facts=done.facts,
-        jobs=done.jobs,
-        archive=archive.name,
-    )
+    counts = {"packets": done.packets, "links": done.links, "facts": done.facts, "jobs": done.jobs}
+    event = StoreArchived(what="facts", archive=archive.name, rows=counts, sessions=done.sessions)
     store.write_now(lambda tx: tx.journal(event, actor="person"))
     return done
 
@@ -153,7 +147,8 @@ def restore(store: Store, archive: Path) -> int:
                     tx.execute(
                         "DELETE FROM pruned_sessions WHERE session_id=?", (row.get("session_id"),)
                     )
-        tx.journal(StoreRestored(archive=archive.name, rows=back), actor="person")
+        event = StoreArchived(what="restored", archive=archive.name, rows={"all": back})
+        tx.journal(event, actor="person")
         return back
 
     return store.write_now(step)

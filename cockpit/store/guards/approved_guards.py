@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.tools import GuardApproved, GuardForgotten
+from cockpit.store.journal.details.tools import ApprovalChanged
 
 _SELECT = "SELECT guard_id, digest, sources_json, approved_by, approved_at FROM approved_guards"
 
@@ -38,7 +38,8 @@ def approve(tx: Tx, guard_id: str, digest: str, sources: Mapping[str, str], *, b
         " approved_by=excluded.approved_by, approved_at=excluded.approved_at",
         (guard_id, digest, canonical_json(dict(sources)), by, tx.now()),
     )
-    tx.journal(GuardApproved(guard_id=guard_id, digest=digest), actor=by)
+    approved = ApprovalChanged(subject="guard", id=guard_id, status="approved", digest=digest)
+    tx.journal(approved, actor=by)
 
 
 def forget(tx: Tx, guard_id: str, *, by: str) -> bool:
@@ -47,7 +48,8 @@ def forget(tx: Tx, guard_id: str, *, by: str) -> bool:
     if row is None:
         return False
     tx.execute("DELETE FROM approved_guards WHERE guard_id=?", (guard_id,))
-    tx.journal(GuardForgotten(guard_id=guard_id, digest=str(row[0])), actor=by)
+    forgotten = ApprovalChanged(subject="guard", id=guard_id, status="forgotten", digest=row[0])
+    tx.journal(forgotten, actor=by)
     return True
 
 

@@ -19,7 +19,6 @@ from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
-    EventChanged,
     EventIngested,
 )
 
@@ -187,9 +186,9 @@ def _lease_rows(
 ) -> Iterator[Event]:
     for event_id, event_type, tier, payload, attempts, most, trace_id, _ in rows:
         if attempts >= most:
-            _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
+            _dead_letter(tx, event_id, "attempts used up")
             continue
-        _lease(tx, event_id, event_type, trace_id, owner, lease_s)
+        _lease(tx, event_id, owner, lease_s)
         yield Event(event_id, source, event_type, tier, parse_json(payload), attempts + 1, trace_id)
 
 
@@ -198,40 +197,42 @@ def ack_owned(tx: Tx, owner: str) -> None:
 
     A lease that ran out and that nobody else took is still the owner's.
     """
-    acked = tx.execute(
+    tx.execute(
         "UPDATE events SET acked_at=?, lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
-        " WHERE lease_owner=? AND acked_at IS NULL AND dead_letter_at IS NULL"
-        " RETURNING event_id, event_type, trace_id",
+        " WHERE lease_owner=? AND acked_at IS NULL AND dead_letter_at IS NULL",
         (tx.now(), owner),
-    ).fetchall()
-    for event_id, event_type, trace_id in sorted(acked):
-        _journal(tx, "acked", event_id, event_type, trace_id)
+    )
 
 
 def nack_owned(tx: Tx, owner: str, error: str) -> list[str]:
     """Return every event that ``owner`` has leased; returns the ids of those that are dead letters now."""
     dead: list[str] = []
-    for event_id, event_type, trace_id, attempts, most in _owned(tx, owner):
+    owned = tx.execute(
+        "SELECT event_id, attempts, max_attempts FROM events"
+        " WHERE lease_owner=? AND acked_at IS NULL AND dead_letter_at IS NULL ORDER BY event_id",
+        (owner,),
+    ).fetchall()
+    for event_id, attempts, most in owned:
         if attempts >= most:
-            _dead_letter(tx, event_id, event_type, trace_id, error)
+            _dead_letter(tx, event_id, error)
             dead.append(event_id)
         else:
-            _return(tx, event_id, event_type, trace_id, attempts, error)
+            _return(tx, event_id, attempts, error)
     return dead
 
 
 def reclaim(tx: Tx, *, source: str, owner: str, lease_s: float) -> None:
     """Lease the returned events of ``source`` to ``owner`` now: a retry does not wait for the pause."""
     returned = tx.execute(
-        "SELECT event_id, event_type, trace_id FROM events WHERE source=? AND nacked_at IS NOT NULL"
+        "SELECT event_id FROM events WHERE source=? AND nacked_at IS NOT NULL"
         " AND acked_at IS NULL AND dead_letter_at IS NULL AND lease_owner IS NULL",
         (source,),
     ).fetchall()
-    for event_id, event_type, trace_id in returned:
-        _lease(tx, event_id, event_type, trace_id, owner, lease_s)
+    for (event_id,) in returned:
+        _lease(tx, event_id, owner, lease_s)
 
 
-def retry(tx: Tx, event_id: str, *, actor: str) -> StoredEvent:
+def retry(tx: Tx, event_id: str) -> StoredEvent:
     """Make a dead letter claimable again, with all of its attempts.
 
     Raises :class:`NotFound`, and :class:`IllegalTransition` for an event that is not a dead letter.
@@ -245,11 +246,6 @@ def retry(tx: Tx, event_id: str, *, actor: str) -> StoredEvent:
         "UPDATE events SET dead_letter_at=NULL, nacked_at=NULL, attempts=0, available_at=?"
         " WHERE event_id=?",
         (tx.now(), event_id),
-    )
-    tx.journal(
-        EventChanged(event_id=event_id, event_type=event.event_type, status="retried"),
-        actor=actor,
-        trace_id=event.trace_id,
     )
     return load(tx.connection, event_id)
 
@@ -294,9 +290,7 @@ def count_waiting(connection: sqlite3.Connection, source: str) -> int:
     return int(count)
 
 
-def _lease(
-    tx: Tx, event_id: str, event_type: str, trace_id: str, owner: str, lease_s: float
-) -> None:
+def _lease(tx: Tx, event_id: str, owner: str, lease_s: float) -> None:
     token = tx.ids.new("lease")
     expires = format_time(tx.clock.now() + timedelta(seconds=lease_s))
     tx.execute(
@@ -304,37 +298,19 @@ def _lease(
         " WHERE event_id=?",
         (owner, token, expires, event_id),
     )
-    _journal(tx, "leased", event_id, event_type, trace_id)
 
 
-def _return(
-    tx: Tx, event_id: str, event_type: str, trace_id: str, attempts: int, error: str
-) -> None:
+def _return(tx: Tx, event_id: str, attempts: int, error: str) -> None:
     wait = BACKOFF_S[min(attempts, len(BACKOFF_S)) - 1]
     tx.execute(
         f"UPDATE events SET nacked_at=?, last_error=?, available_at=?{_RELEASE}",  # noqa: S608 - fixed
         (tx.now(), mask(error), format_time(tx.clock.now() + timedelta(seconds=wait)), event_id),
     )
-    _journal(tx, "nacked", event_id, event_type, trace_id)
 
 
-def _owned(tx: Tx, owner: str) -> list[tuple[str, str, str, int, int]]:
-    return tx.execute(
-        "SELECT event_id, event_type, trace_id, attempts, max_attempts FROM events"
-        " WHERE lease_owner=? AND acked_at IS NULL AND dead_letter_at IS NULL ORDER BY event_id",
-        (owner,),
-    ).fetchall()
-
-
-def _dead_letter(tx: Tx, event_id: str, event_type: str, trace_id: str, error: str) -> None:
+def _dead_letter(tx: Tx, event_id: str, error: str) -> None:
     tx.execute(
         "UPDATE events SET dead_letter_at=?, last_error=?, lease_owner=NULL, lease_token=NULL,"
         " lease_expires_at=NULL WHERE event_id=?",
         (tx.now(), mask(error), event_id),
     )
-    _journal(tx, "dead_lettered", event_id, event_type, trace_id)
-
-
-def _journal(tx: Tx, status: str, event_id: str, event_type: str, trace_id: str) -> None:
-    event = EventChanged(event_id=event_id, event_type=event_type, status=status)
-    tx.journal(event, trace_id=trace_id)

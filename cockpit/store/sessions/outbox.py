@@ -23,7 +23,6 @@ from cockpit.store.journal.details.proposals import (
     ActionConfirmed,
     ActionDispatched,
     ActionFailed,
-    ActionProbed,
     ActionQueued,
     ActionRetried,
     ActionUncertain,
@@ -238,12 +237,6 @@ def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
     action = _from(tx, action_id, ("dispatched",))
     ended = _settle(tx, action, "uncertain", message)
     return _journal(tx, ended, ActionUncertain(**_head(action), message=message), "error")
-
-
-def record_probe(tx: Tx, action_id: str, result: str) -> OutboxAction:
-    """Journal the result of a probe: ``done``, ``not_done`` or ``unknown``."""
-    action = load(tx.connection, action_id)
-    return _journal(tx, action, ActionProbed(**_head(action), result=result))
 
 
 def requeue(tx: Tx, action_id: str) -> OutboxAction:

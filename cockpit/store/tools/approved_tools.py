@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.tools import ToolApproved, ToolForgotten
-from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.details.tools import ApprovalChanged
 
 _SELECT = (
     "SELECT tool_id, name, kind, place, digest, definition_json, approved_by, approved_at"
@@ -45,17 +44,8 @@ def approve(tx: Tx, definition: Mapping[str, Any], *, by: str) -> None:
         " approved_at=excluded.approved_at",
         (tool_id, name, kind, place, digest, canonical_json(dict(definition)), by, tx.now()),
     )
-    tx.journal(
-        ToolApproved(
-            tool_id=tool_id,
-            name=name,
-            kind=kind,
-            place=place,
-            file=str(definition.get("file", "")),
-            digest=digest,
-        ),
-        actor=by,
-    )
+    approved = ApprovalChanged(subject="tool", id=tool_id, status="approved", digest=digest)
+    tx.journal(approved, actor=by)
 
 
 def forget(tx: Tx, tool_id: str, *, by: str, reason: str = "") -> bool:
@@ -64,7 +54,10 @@ def forget(tx: Tx, tool_id: str, *, by: str, reason: str = "") -> bool:
     if row is None:
         return False
     tx.execute("DELETE FROM approved_tools WHERE tool_id=?", (tool_id,))
-    tx.journal(ToolForgotten(tool_id=tool_id, digest=str(row[0]), reason=reason), actor=by)
+    forgotten = ApprovalChanged(
+        subject="tool", id=tool_id, status="forgotten", digest=row[0], reason=reason
+    )
+    tx.journal(forgotten, actor=by)
     return True
 
 
@@ -82,16 +75,6 @@ def find(connection: sqlite3.Connection, tool_id: str) -> ApprovedTool | None:
 def has_any(connection: sqlite3.Connection) -> bool:
     """Tell whether any tool is approved."""
     return connection.execute("SELECT 1 FROM approved_tools LIMIT 1").fetchone() is not None
-
-
-def find_version(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return what changes with every approval and withdrawal: the number of rows, and the last event."""
-    count, last = connection.execute(
-        "SELECT (SELECT count(*) FROM approved_tools),"
-        " (SELECT coalesce(max(seq), 0) FROM journal WHERE action IN (?,?))",
-        (str(Action.TOOL_APPROVED), str(Action.TOOL_FORGOTTEN)),
-    ).fetchone()
-    return int(count), int(last)
 
 
 def _read(row: tuple[str, str, str, str, str, str, str, str]) -> ApprovedTool:

@@ -15,10 +15,10 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.access.commands.command_table import file_risk
 from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.access.run_program import run_git
 from cockpit.access.secret_files import is_sensitive
-from cockpit.act.command_risk_table import file_risk
 from cockpit.act.preview_files import changed_lines
 from cockpit.act.proposed_action import FileDiff, draw_diff
 from cockpit.act.protected_tests import is_test

@@ -23,6 +23,7 @@ from cockpit.loop.permissions import withdrawal
 from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.skills.session_skills import want_skill
 from cockpit.store.journal.details.agents import RunnerToolStarted
+from cockpit.store.sessions import sessions
 
 pytestmark = pytest.mark.slow
 
@@ -285,8 +286,8 @@ async def test_a_fork_of_an_agent_in_the_sandbox_knows_its_conversation(acp: Acp
     await acp.runtime.say(forked, "answer the fork")
     await acp.runtime.run(forked)
     assert acp.said(forked) == ["You said: the fork"]
-    (joined,) = acp.rows(forked, "runner.joined")
-    assert joined["agent_session"] == "agent-session-1-fork", acp.rows(forked, "runner.noted")
+    session = await acp.runtime.store.read(lambda seen: sessions.load(seen, forked))
+    assert session.agent_session == "agent-session-1-fork", acp.rows(forked, "runner.noted")
 
 
 async def test_the_screen_s_first_message_goes_to_the_agent_that_the_settings_name(

@@ -48,9 +48,9 @@ def test_the_change_of_a_worktree_is_decided_from_the_command_line(project: Proj
     (waits,) = project.json("proposals", "--json")
     name = waits["proposal_id"]
     assert (waits["agent"], waits["kind"]) == ("mine", "action")
-    (tree,) = project.json("worktrees", "--json")
+    (tree,) = project.json("chain", "worktrees", "--json")
     assert (tree["proposal_id"], tree["status"]) == (name, "active")
-    assert name in project.run("worktrees").stdout
+    assert name in project.run("chain", "worktrees").stdout
     shown = project.run("proposals", name)
     assert "+one" in shown.stdout and "edit:" not in shown.stderr
     words = project.run("proposals", "discuss", name, "--words", "one.txt:1: say two").stderr
@@ -70,10 +70,10 @@ def test_the_change_of_a_worktree_is_decided_from_the_command_line(project: Proj
     (waits,) = project.json("proposals", "--json")
     merged = project.run("proposals", "approve", waits["proposal_id"]).stderr
     assert "is merged into main as" in merged and (project.root / "two.txt").exists()
-    (tree,) = project.json("worktrees", "--json")
+    (tree,) = project.json("chain", "worktrees", "--json")
     assert (tree["proposal_id"], tree["status"]) == (None, "merged")
-    project.run("worktrees", "clean")
-    assert project.json("worktrees", "--json") == []
+    project.run("chain", "worktrees", "--clean")
+    assert project.json("chain", "worktrees", "--json") == []
 
 
 def test_wrong_words_are_answered_before_anything_starts(project: Project) -> None:
@@ -83,7 +83,7 @@ def test_wrong_words_are_answered_before_anything_starts(project: Project) -> No
     project.run("agents", "add", "gone", "--", "/no/such/program")
     refused = project.run("run", "--agent", "gone", "--worktree", "hello", expect=1).stderr
     assert "'/no/such/program' could not be started" in refused
-    assert project.json("worktrees", "--json") == []
+    assert project.json("chain", "worktrees", "--json") == []
     assert project.json("sessions", "--json") == []
     both = project.run("run", "--continue", "last", "--checkout", "--agent", "mine", "x", expect=2)
     assert "stays where it began" in both.stderr

@@ -101,8 +101,8 @@ async def test_an_edit_is_approved_a_command_refused_and_the_session_taken_up(re
     await acp.runtime.say(session_id, "edit now 3")
     await real.decide(session_id)
     assert (root / "made.txt").exists()
-    joined = acp.rows(session_id, "runner.joined")
-    assert len({row["agent_session"] for row in joined}) == 1, "the same session of the agent"
+    ended = acp.rows(session_id, "runner.ended")
+    assert len({row["agent_session"] for row in ended}) == 1, "the same session of the agent"
 
 
 async def test_an_interrupted_agent_withdraws_and_a_killed_one_fails(real: Real) -> None:

@@ -102,8 +102,8 @@ async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> No
     assert await written(chained, chain) == text
     found = chained.store.read_now(lambda seen: chains.load(seen, chain.chain_id))
     assert found.report_path == ".cockpit/reports/chain-1-report.md"
-    reported = [row.raw_detail()["path"] for row in chained.rows("chain.reported")]
-    assert set(reported) == {found.report_path}
+    rows = [row.raw_detail() for row in chained.rows("chain.changed")]
+    assert {row["report_path"] for row in rows if row["what"] == "reported"} == {found.report_path}
 
     # The user moves the branch, and the repository asks for what cockpit's commits do not do.
     root, base = chained.world.root, chain.base_commit

@@ -120,6 +120,10 @@ class Near(ChainWorld):
     def details(self, action: str) -> list[dict[str, Any]]:
         return [row.raw_detail() for row in self.rows(action)]
 
+    def runs(self, status: str) -> list[dict[str, Any]]:
+        """The changes of runs on other machines to a status."""
+        return [row for row in self.details("remote.run.changed") if row["status"] == status]
+
     def run(self) -> RemoteRun:
         found: RemoteRun = self.store.read_now(lambda c: remote_runs.load(c, "T-1", 1))
         return found

@@ -32,7 +32,7 @@ async def claim_now(world: Near, name: str, task_id: str = "T-1") -> int:
 
 async def send_result(world: Near, name: str, fence: int, task_id: str = "T-1") -> RunResult:
     """Push a commit with a file, and send it as the result of a run that went well."""
-    (base,) = {row["base_commit"] for row in world.details("remote.run.sent")}
+    (base,) = {row["commit"] for row in world.runs("sent")}
     folder = world.world.folder / f"{name}-{task_id}"
     git(world.world.folder, "clone", "--quiet", str(world.shared), str(folder))
     git(folder, "switch", "--quiet", "--detach", base)

@@ -26,7 +26,7 @@ def play(world: Machines, count: int, seed: int, *, kills: int) -> None:
     for name in names:
         world.start_worker(name)
     running = world.work(scenario)
-    while not chains.rows("remote.run.sent"):
+    while not chains.runs("sent"):
         assert running.poll() is None
         time.sleep(0.05)  # a chain that was never created cannot be resumed
     for _ in range(kills):
@@ -73,7 +73,7 @@ def check(world: Machines, count: int) -> None:
     blocked = [task for task, status in chains.statuses().items() if status != "done"]
     logs = {name: world.log(name)[-3_000:] for name in world.workers}
     assert not blocked, (blocked, chains.rows("task.blocked"), logs)
-    branches = [row["branch"] for row in chains.rows("chain.created")]
+    branches = [row["branch"] for row in chains.rows("chain.changed") if row["what"] == "created"]
     merged = [
         line
         for branch in set(branches)
@@ -84,6 +84,6 @@ def check(world: Machines, count: int) -> None:
     for at in range(1, count + 1):
         assert chains.project.git("show", f"{branches[-1]}:part{at}.py") == f"x = {at}\n"
     assert not chains.read(remote_runs.select_open)
-    lost = [row for row in chains.rows("remote.run.void") if row["fence"] == row["current"]]
+    lost = [row for row in chains.runs("void") if row["fence"] == row["current"]]
     assert lost == [], f"thrown away, from the worker that has the run: {lost}"
     chains.project.run("debug", "journal", "verify")

@@ -89,12 +89,14 @@ class Machines:
             "COCKPIT_CONFIG_DIR": str(home / "config"),
             "COCKPIT_STATE_DIR": str(home / "state"),
         }
-        places = {"nats://nats:4222": self.server.url, "/srv/shop.git": str(self.shared)}
+        places = {
+            "nats://nats:4222/shop": f"{self.server.url}/shop?lease={LEASE_S}",
+            "/srv/shop.git": str(self.shared),
+        }
         words = [*run_cockpit.PROGRAM, *command_of("worker", places), "--name", name]
         with (home / "log").open("a") as log:
             self.workers[name] = subprocess.Popen(
-                [*words, "--lease", str(LEASE_S)],
-                cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
+                words, cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
             )  # fmt: skip
 
     def log(self, name: str) -> str:
@@ -121,9 +123,8 @@ def machines(folder: Path, count: int) -> Iterator[Machines]:
     server = Server(folder / "jetstream")
     server.start()
     chains.project.config.mkdir(exist_ok=True)
-    lines = {"backend": "nats", "server": server.url, "queue": "shop", "lease_s": LEASE_S}
-    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
-    (chains.project.config / "config.toml").write_text(f"[scale]\n{text}")
+    address = json.dumps(f"{server.url}/shop?lease={LEASE_S}")
+    (chains.project.config / "config.toml").write_text(f"[scale]\nserver = {address}\n")
     world = Machines(chains, server, shared)
     try:
         yield world

@@ -91,7 +91,7 @@ async def test_harmful_messages_end_nothing_and_forged_steps_count_for_nothing(t
     async with near(tmp_path, lease_s=LEASE_S) as world:
         await world.begin(1)
         coordinator = world.coordinate()
-        (sent,) = await world.until(lambda: world.details("remote.run.sent"))
+        (sent,) = await world.until(lambda: world.runs("sent"))
         async with open_queue(world.scale(), name="evil") as queue:
             fence = await claim(queue, "evil")
             for number in range(20):
@@ -120,20 +120,20 @@ async def test_harmful_messages_end_nothing_and_forged_steps_count_for_nothing(t
 
                 await world.until(is_answered)
             reviewed = StepResult("quality_review", "PASS", {"tx": 1, "outcome": "done"})
-            base, branch = sent["base_commit"], work_branch("T-1", 1, fence)
+            base, branch = sent["commit"], work_branch("T-1", 1, fence)
             git(world.world.root, "push", "--quiet", "origin", f"{base}:refs/heads/{branch}")
             forged = result(fence, base, reviewed)
             await queue.send_back("result", msgspec.structs.replace(forged, worker="other"))
             await queue.send_back("result", forged)
-        await world.until(lambda: world.rows("remote.run.returned"))
+        await world.until(lambda: world.runs("returned"))
         await world.until(lambda: world.run().state != "returned")
         assert world.statuses()["T-1"] != "done" and world.merged() == []
-        assert "other" in [row["worker"] for row in world.details("remote.run.void")]
+        assert "other" in [row["worker"] for row in world.runs("void")]
         assert most <= len(world.rows("proposal.created")) < FLOOD
         world.start_worker("honest")
         await world.end(coordinator)
         assert world.statuses() == {"T-1": "done"}, world.said
-        assert [row["worker"] for row in world.details("remote.run.returned")][-1] == "honest"
+        assert [row["worker"] for row in world.runs("returned")][-1] == "honest"
 
 
 def test_a_queue_serves_one_project_and_takes_what_fits(tmp_path):

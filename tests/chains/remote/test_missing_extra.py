@@ -14,7 +14,7 @@ from cockpit.core.project_paths import locate_project
 
 def test_a_missing_extra_is_named_before_a_chain_starts(tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "config.toml").write_text('[scale]\nbackend = "nats"\n')
+    (tmp_path / "mine" / "config.toml").write_text('[scale]\nserver = "nats://127.0.0.1:4222"\n')
     settings = load_settings(tmp_path, env={"COCKPIT_CONFIG_DIR": str(tmp_path / "mine")})
     check_prerequisites(settings, locate_project(tmp_path), None, needs_model=False)
     monkeypatch.setitem(sys.modules, "nats", None)  # what Python makes of a package that is absent

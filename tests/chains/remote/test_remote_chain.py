@@ -37,7 +37,7 @@ async def test_two_workers_do_the_tasks_of_a_chain(tmp_path: Path) -> None:
         assert (ended.status, ended.reason) == ("clean", "empty")
         assert set(world.statuses().values()) == {"done"}, world.said
         assert world.merged() == ["T-1", "T-2"]
-        returned = world.details("remote.run.returned")
+        returned = world.runs("returned")
         assert {row["worker"] for row in returned} <= {"one", "other"}
         assert {row["fence"] for row in returned} == {1}
         assert len(world.rows("remote.rows.received")) >= 2
@@ -53,12 +53,12 @@ async def test_a_worker_that_is_cut_off_cannot_merge_and_works_again_later(tmp_p
             world.start_worker("far", wire.url)
             # Not when the claim stands here: its answer is on its way then.
             (begun,) = await world.until(lambda: [x for x in world.said if " starts (" in x])
-            (claim,) = world.details("remote.run.claimed")
+            (claim,) = world.runs("claimed")
             assert begun.startswith(f"far: {claim['task_id']} starts")
             wire.cut()
             world.start_worker("near")
             assert (await world.end(coordinator)).reason == "empty"
-            claims = world.details("remote.run.claimed")
+            claims = world.runs("claimed")
             assert [row["worker"] for row in claims] == ["far", "near"]
             assert world.merged() == ["T-1"]
             wire.mend()
@@ -67,7 +67,7 @@ async def test_a_worker_that_is_cut_off_cannot_merge_and_works_again_later(tmp_p
             await world.until(lambda: any(f"far: {lost}: ready" in line for line in world.said))
             world.add_task(2)
             assert (await world.end(world.coordinate())).reason == "empty"
-            void = [(row["worker"], row["task_id"]) for row in world.details("remote.run.void")]
+            void = [(row["worker"], row["task_id"]) for row in world.runs("void")]
             assert ("far", lost) in void
             assert world.merged() == ["T-1", "T-2"]
 
@@ -81,7 +81,7 @@ async def test_a_task_whose_model_refuses_waits_and_is_blocked_in_the_end(tmp_pa
         world.start_worker("w1")
         assert (await world.end(coordinator)).reason == "empty"
         assert world.statuses() == {"T-1": "blocked"}
-        assert len(world.rows("remote.run.sent")) == 2
+        assert len(world.runs("sent")) == 2
         assert len(world.rows("task.delayed")) == 1
 
 
@@ -89,10 +89,10 @@ async def test_a_drain_takes_back_every_run_that_no_worker_has(tmp_path: Path) -
     async with near(tmp_path) as world:
         await world.begin(2)
         coordinator = world.coordinate()
-        await world.until(lambda: len(world.rows("remote.run.sent")) == 2)
+        await world.until(lambda: len(world.runs("sent")) == 2)
         world.store.write_now(lambda tx: chains.drain(tx, "ch-1"))
         assert (await world.end(coordinator)).reason == "drained"
-        assert len(world.rows("remote.run.withdrawn")) == 2
+        assert len(world.runs("withdrawn")) == 2
 
 
 async def test_the_work_of_a_task_that_the_user_ended_is_kept_and_not_merged(
@@ -101,7 +101,7 @@ async def test_the_work_of_a_task_that_the_user_ended_is_kept_and_not_merged(
     async with near(tmp_path) as world:
         await world.begin(2)
         coordinator = world.coordinate()
-        await world.until(lambda: len(world.rows("remote.run.sent")) == 2)
+        await world.until(lambda: len(world.runs("sent")) == 2)
         fence = await claim_now(world, "slow")
         for task_id in ("T-1", "T-2"):
             world.stand(task_id, "archived")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -10,10 +9,9 @@ import pytest
 import run_cockpit
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
 
-from cockpit.commands.demo.demo_guide import BUG_WORDS, DISCUSS_WORDS, LINES, Guide
+from cockpit.commands.demo.demo_guide import BUG_WORDS, LINES, Guide
 from cockpit.commands.demo.demo_headless import POLICY
 from cockpit.core.project_paths import locate_project
-from cockpit.store.context import packets
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals, sessions
@@ -48,24 +46,18 @@ def test_the_sample_the_report_and_the_guide(tmp_path: Path) -> None:
     assert "exit 1: 26 passed, 1 failed, 1 error" in told
     assert f"cd {root}" in said and "cockpit review BRANCH" in said
     assert "\x1b" not in told + said
+    assert "I left out `file:tests/test_client.py`" in told
     report = told.partition("── Report ")[2]
-    assert f"discussed by {POLICY}: “{DISCUSS_WORDS}”" in report
     assert "Ran 28 tests" in report and "9 of 9 the same, byte for byte" in report
-    assert "− file:tests/test_client.py" in report, "the narrower request left it out"
     with Store.open(locate_project(root).database) as store:
         both = store.read_now(sessions.select_recent)
         assert {session.task_type for session in both} == {"review_pr", "bug"}
         rows = store.read_now(lambda c: journal.rows(c, limit=5_000))
         for session in both:
-            for stored in store.read_now(
-                lambda c, s=session: packets.select_for_session(c, s.session_id)
-            ):
-                assert stored.digest[:16] in report
             for one in store.read_now(
                 lambda c, s=session: proposals.select_for_session(c, s.session_id)
             ):
                 assert one.decided_by == POLICY
-                assert re.search(rf"{one.proposal_id} .*\n +{one.status} by {POLICY}", report)
     guide = Guide()
     steps = [step for row in rows if (step := guide.line(row)) is not None]
     review_steps = ("context", "context.again", "write_file", "completed")

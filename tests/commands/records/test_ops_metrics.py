@@ -17,8 +17,8 @@ orientation_fact_drop_total observation_jobs_total observation_job_latency_ms pr
 profile_rollback_total decision_regret_total planner_estimates_total"""
 
 
-def cockpit(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_cockpit.run(arguments, cwd=root, env=dict(os.environ), patience_s=120)
+def cockpit(root: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    return run_cockpit.run(arguments, cwd=root, env={**os.environ, **extra}, patience_s=120)
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_a_run_is_logged_row_by_row_and_counted(project: Path, tmp_path: Path) -> None:
-    review = ("review", "HEAD~1..HEAD", "--approve", "all", "--log-json")
-    refused = cockpit(project, *review, "/no/such/dir/x")
+    review = ("review", "HEAD~1..HEAD", "--approve", "all")
+    refused = cockpit(project, *review, COCKPIT_LOG_JSON="/no/such/dir/x")
     assert refused.returncode != 0 and "cannot be written" in refused.stderr
     assert not (project / ".cockpit" / "reviews").exists(), "nothing ran"
     log = tmp_path / "steps.jsonl"
-    ran = cockpit(project, *review, str(log))
+    ran = cockpit(project, *review, COCKPIT_LOG_JSON=str(log))
     assert ran.returncode == 0, ran.stderr
     assert log.stat().st_mode & 0o777 == 0o600
     lines = [json.loads(line) for line in log.read_text().splitlines()]

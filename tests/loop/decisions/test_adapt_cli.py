@@ -120,9 +120,9 @@ def test_an_agents_token_proposes_and_never_approves(run, propose):
 def test_a_project_may_only_tighten(run, project):
     config = project / ".cockpit" / "config.toml"
     config.parent.mkdir(exist_ok=True)
-    config.write_text('[adaptation]\nauto = "weights"\n')
+    config.write_text('[profile]\nauto = "weights"\n')
     assert "config.toml" in run("profile", "current", expect=2).stderr
-    config.write_text('[adaptation]\nauto = "never"\n')
+    config.write_text('[profile]\nauto = "never"\n')
     told = run(
         "profile", "propose", "-", expect=3, stdin=json.dumps(CHANGE | {"effective_waves": 51})
     )

@@ -14,11 +14,10 @@ from copied_repository import copy_repository
 from loop.intake.gh_standin import GhStandIn
 from loop.intake.repositories import Repo
 
-from cockpit.loop.intake.cut_diff import DIFF_MAX, DIFF_NOTICE
 from cockpit.loop.intake.first_message import Opening, OpeningFailed, opening
 from cockpit.loop.intake.intent import Task, resolve
 from cockpit.loop.intake.review_target import Repository
-from cockpit.loop.intake.review_template import FILES_MAX
+from cockpit.loop.intake.review_template import DIFF_MAX, DIFF_NOTICE, FILES_MAX
 from cockpit.loop.intake.task_types import load_task_types
 
 pytestmark = pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 from functools import cache
@@ -15,8 +16,10 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from permission_world import bash, edit, mcp, open_world, options, write
 
+from cockpit.core.state_folder import state_root
 from cockpit.hook.event_payload import read_payload
 from cockpit.loop.permissions.ask_permission import approving_policy_of
 from cockpit.loop.permissions.choose_option import choose_option
@@ -48,7 +51,10 @@ CASES: list[tuple[str, ToolRequest, str, str]] = [
     ("an edit", edit("calc.py", "-", "+"), "medium", "all"),
     ("a new file", write("notes.md", "x"), "medium", "all"),
     ("tests", bash("pytest -q"), "medium", "all"),
-    ("the network", bash("curl https://example.invalid"), "high", ""),
+    ("the network", bash("curl https://example.invalid"), "medium", ""),
+    ("a removal", bash("rm -r sub"), "high", ""),
+    ("a push", bash("git push"), "high", ""),
+    ("code on the command line", bash("python3 -c 'x'"), "medium", ""),
     ("a file outside", write("/etc/hosts", "x"), "high", ""),
     ("a way outside", edit("../other/a.py", "a", "b"), "high", ""),
     ("secrets", claude("Read", file_path=".env"), "high", ""),
@@ -102,6 +108,25 @@ def test_deny_rules_are_the_same_for_every_way_in(project):
         acp("read", {"command": "shutdown now"}),
     ):
         assert judge_request(request, project).denied, request.title
+
+
+def test_in_the_sandbox_only_what_leaves_waits(project):
+    """In a worktree of its own an agent commits under every policy that uses rules."""
+    own = Path(state_root()) / "projects" / "x" / "worktrees" / "T-1"
+    shutil.copytree(project, own)
+    for line, allowed in {
+        "git add -A && git commit -m x": ("trusted", "reads", "all"),
+        "git commit -m x && ./run": ("all",), "rm -rf build": ("all",), "npm ci": ("all",),
+        "python3 - <<'P'\nx\nP": ("all",), "tar xf x": ("all",), "$X": ("all",), "git push": (),
+        "gh pr create -t x -b y": (), "echo x > CLAUDE.md": (), "cat .env": (),
+    }.items():  # fmt: skip
+        judged = judge_request(replace(bash(line), confined=True), own)
+        passes = [
+            each for each in ("ask", "trusted", "reads", "all") if approving_policy_of(each, judged)
+        ]
+        assert passes == list(allowed), line
+        if line != "git add -A && git commit -m x":
+            assert judged.risk != "low"
 
 
 async def test_a_policy_answers_without_the_user(project, tmp_path):
@@ -327,7 +352,6 @@ HIGH = [
     "env bash -c 'echo x > calc.py'",
     "find . -name '*.py' -exec sh -c 'echo > {}' \\;",
     "bash -e -c 'cat .env'",
-    "awk 'BEGIN{print > \"calc.py\"}'",
     "sed -i s/a/b/ Makefile",
     "ls | tee AGENTS.md",
     "mv calc.py sub/../Makefile",

@@ -22,7 +22,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.proposals import ActionDispatched, ActionUncertain
-from cockpit.store.journal.details.tasks import TaskRunEnded, TaskRunStarted
+from cockpit.store.journal.details.tasks import TaskRunStep
 
 SCRIPT = turn(
     "write_file", text="SECRET-OF-THE-TEXT", path="notes.md", content="SECRET-OF-THE-FILE"
@@ -133,15 +133,15 @@ async def test_spans_of_task_runs_and_failures_in_memory(tmp_path):
     memory = InMemorySpanExporter()
     action = {"action_id": "a-1", "type": "run", "title": "rm"}
     run = {"task_id": "T-1", "run": 2, "chain_id": "ch-1", "ordinal": 1, "attempt": 1}
-    run |= {"session_id": "", "outcome": "", "summary": ""}
+    run |= {"session_id": "", "summary": ""}
 
     def begin(tx: Tx) -> None:
-        tx.journal(TaskRunStarted(step="implement", **run))
+        tx.journal(TaskRunStep(position=1, step="implement", outcome="", **run))
         tx.journal(ActionDispatched(attempt=1, **action))
 
     def end(tx: Tx) -> None:
         tx.journal(ActionUncertain(message="the process was killed", **action))
-        tx.journal(TaskRunEnded(step="blocked", **run))
+        tx.journal(TaskRunStep(position=2, step="blocked", outcome="BLOCKED", **run))
 
     with Store.open(tmp_path / "cockpit.db") as store:
         await store.write(begin)  # before the export begins: it looks back

@@ -73,7 +73,6 @@ async def test_a_call_is_an_action_and_the_server_ends_with_the_runtime(
         )
         assert calls(project) == [{"name": "search", "arguments": {"query": "ooda", "limit": 3}}]
         assert await phases(runtime, session.session_id) == [("mcp_tool", "confirmed")]
-        assert len(await events(runtime, Action.TOOL_SERVER_STARTED)) == 2
         process = runtime.engine.added.servers._open["archive"]._process.process
     assert process.returncode is not None
 
@@ -98,8 +97,8 @@ async def test_a_server_that_changes_its_words_is_not_called(opened, script, pro
         (result,) = await read_results(runtime, session.session_id)
         assert "describes it otherwise by now" in result
         assert calls(project) == []
-        (forgotten,) = await events(runtime, Action.TOOL_FORGOTTEN)
-        assert forgotten["tool_id"] == "mcp:archive.search"
+        *_, forgotten = await events(runtime, Action.APPROVAL_CHANGED)
+        assert (forgotten["id"], forgotten["status"]) == ("mcp:archive.search", "forgotten")
         with pytest.raises(ToolChanged):
             await approve_server_tools(runtime.engine.added, "archive", [tool], by="person")
         # The next session does not have it any more.
@@ -123,7 +122,7 @@ async def test_a_call_without_an_answer_is_uncertain_and_made_once(
         await approve(runtime)
         session = await run_session(runtime, script(SEARCH), "all")
         (result,) = await read_results(runtime, session.session_id)
-        assert words in str(await events(runtime, Action.TOOL_SERVER_ENDED))
+        assert words in str(await events(runtime, Action.ACTION_UNCERTAIN))
         assert len(calls(project)) == 1
         # A policy leaves it: nothing is repeated.
         assert await phases(runtime, session.session_id) == [("mcp_tool", "failed_terminal")]

@@ -108,8 +108,8 @@ async def test_a_module_that_is_new_beside_the_file_asks_again(runtime, project)
 
 
 RUNS = (
-    ("count_words", '{ path = "calc.py" }', "not_done", "confirmed"),
-    ("add_line", '{ path = "notes.txt", line = "one" }', "unknown", "failed_terminal"),
+    ("count_words", '{ path = "calc.py" }', "confirmed"),
+    ("add_line", '{ path = "notes.txt", line = "one" }', "failed_terminal"),
 )
 
 
@@ -121,8 +121,7 @@ async def test_nothing_that_writes_runs_twice(runtime, project, tmp_path, monkey
         (project / "notes.txt").write_text("one\n")
         raise KeyboardInterrupt
 
-    query = "SELECT json_extract(detail_json, '$.found') FROM journal WHERE action='action.probed'"
-    for name, arguments, *expected in RUNS:
+    for name, arguments, expected in RUNS:
         (tmp_path / f"{name}.toml").write_text(calling(name, arguments))
         model = f"script:{tmp_path / name}.toml"
         sid = await runtime.start("implement it", model=model, policy="all", interactive=False)
@@ -135,8 +134,7 @@ async def test_nothing_that_writes_runs_twice(runtime, project, tmp_path, monkey
         assert action.phase == "dispatched"
         await runtime.run(sid)
         (action,) = await runtime.store.read(lambda c, s=sid: outbox.select_for_session(c, s))
-        *_, (found,) = await runtime.store.read(lambda c: c.execute(query).fetchall())
-        assert [found, action.phase] == expected
+        assert action.phase == expected
         assert (project / "notes.txt").read_text() == "one\n"
 
 

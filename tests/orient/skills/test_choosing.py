@@ -69,7 +69,7 @@ def test_realistic_prompts_load_the_right_skill_and_others_none() -> None:
 
 
 def test_the_best_is_loaded_where_it_is_sure_and_others_are_named() -> None:
-    words = "fix the traceback and squash my commits"
+    words = "find the bug behind the traceback, and squash the last commits of the branch"
     assert names(words) == ["git"]
     assert names(words, is_named=True)[0] == "debugging"
     assert len(names(words, is_named=None)) <= 3
@@ -108,7 +108,7 @@ def test_a_mention_needs_no_match_and_a_refusal_beats_one() -> None:
 
 
 def test_a_scope_limits_what_matches_and_not_what_is_mentioned() -> None:
-    words = "fix the traceback and squash my commits"
+    words = "find the bug behind the traceback, and squash the last commits of the branch"
     assert {"git", "debugging"} <= {*names(words, is_named=None)}
     assert names(words, scope=Scope((("debug*",),))) == ["debugging"]
     assert names(words, scope=Scope((("!git",),))) == ["debugging"]

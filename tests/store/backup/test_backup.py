@@ -24,7 +24,7 @@ from cockpit.store.backup.write_backup import check_database, write_backup
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
-from cockpit.store.journal.details.store import StateMoved
+from cockpit.store.journal.details.sessions import MessageStarted
 from cockpit.store.journal.head_anchor import last_row
 
 pytestmark = pytest.mark.slow
@@ -33,14 +33,14 @@ OTHER = {"archive/old.jsonl.gz": b"rows", "root.token": b"secret", "chains/ch-1-
 
 
 def add_row(tx: Tx, text: str) -> None:
-    tx.journal(StateMoved(before=text, after="", worktrees=0), actor="person")
+    tx.journal(MessageStarted(message_id=text, role="agent"))
 
 
 def read_rows(place: ProjectPaths) -> list[str]:
     with Store.open(place.database) as store:
         assert store.anchor.fault == ""
         rows = store.read_now(journal.rows)
-    return [row.raw_detail()["before"] for row in rows if row.action == "store.moved"]
+    return [row.raw_detail()["message_id"] for row in rows if row.action == "message.started"]
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def wip_of(project: Project) -> dict[str, Any]:
-    told: dict[str, Any] = project.json("wip", "T-1", "--json")
+    told: dict[str, Any] = project.json("tasks", "wip", "T-1", "--json")
     return dict(told["wip"] or {})
 
 
@@ -118,9 +118,9 @@ async def _capture(runtime: Runtime) -> None:
 
 def test_memory_flows_from_one_task_to_the_next(project):
     project.run("tasks", "add", "Build sub on add", "--depends-on", "T-1")
-    project.run("handoff", "set", "T-1", "PASS", "add refuses text now.", "--files", "calc.py")
+    project.run("tasks", "handoff", "T-1", "PASS", "add refuses text now.", "--file", "calc.py")
     project.run("tasks", "move", "T-1", "done")
-    finished = project.run("wip", "T-1").stdout
+    finished = project.run("tasks", "wip", "T-1").stdout
     assert "T-1 · done · Make add add\nT-1 is done: nothing is left to resume." in finished
     model = project.script(RECORDS)
     project.run("run", "--task", "T-2", "--model", model, "--approve", "all")
@@ -133,13 +133,13 @@ def test_memory_flows_from_one_task_to_the_next(project):
         ).fetchone()
     assert "- T-1 PASS: add refuses text now. Files: calc.py." in task
     assert "Recorded with the task: 1 decision, context, next step." in result
-    known = project.json("wip", "T-2", "--json")
+    known = project.json("tasks", "wip", "T-2", "--json")
     assert known["status"] == "done"
     assert known["wip"]["decisions"] == [
         {"decision": "Keep the name add", "reason": "callers use it"}
     ]
     assert (known["wip"]["context"], known["wip"]["next_step"]) == ("sub mirrors add", "write sub")
-    shown = project.run("wip", "T-2").stdout
+    shown = project.run("tasks", "wip", "T-2").stdout
     assert "T-2 is done: nothing is left to resume." in shown
     assert "Keep the name add: callers use it" in shown
     assert "Resuming" not in shown

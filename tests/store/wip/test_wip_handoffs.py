@@ -67,7 +67,7 @@ def test_a_handoff_that_is_wrong_or_of_no_task_is_refused_in_words(world):
         with pytest.raises(HandoffInvalid, match=words):
             hand_over(world, "T-1", **change)
     for name in ("T-1", "T-9", "S-1"):
-        with pytest.raises(NotFound, match="cockpit handoff set T-1" if name == "T-1" else name):
+        with pytest.raises(NotFound, match="cockpit tasks handoff T-1" if name == "T-1" else name):
             world.store.read_now(lambda connection, name=name: handoffs.load(connection, name))
     with pytest.raises(NotFound):
         hand_over(world, "T-9")

@@ -1,6 +1,6 @@
 """The sessions of the project, of chains and of external agents too: search, look into, follow, rename.
 
-Specified in ``docs/reference/screen.md``, sessions.
+Specified in ``docs/reference/screen.md``, lists.
 """
 
 from __future__ import annotations

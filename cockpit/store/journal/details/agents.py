@@ -24,15 +24,6 @@ class RunnerStarted(Detail, frozen=True, kw_only=True):
     """``bubblewrap``, or why the agent runs with all of the user's rights; older rows lack it."""
 
 
-class RunnerJoined(Detail, frozen=True, kw_only=True):
-    """The external agent named its own session."""
-
-    agent_session: str
-    """The agent's own name of the session."""
-    model: str
-    """The agent's model."""
-
-
 class RunnerToolStarted(Detail, frozen=True, kw_only=True):
     """The external agent began to use one of its own tools."""
 

@@ -269,15 +269,6 @@ class HandoffArchived(Detail, frozen=True, kw_only=True):
     """When the handoff's details were deleted."""
 
 
-class QueueRecomputed(Detail, frozen=True, kw_only=True):
-    """The order of the work queue was computed again."""
-
-    ready: int
-    """How many tasks can start."""
-    waiting: int
-    """How many tasks wait for others."""
-
-
 class BacklogPlanned(Detail, frozen=True, kw_only=True):
     """An approved plan was added to the backlog."""
 

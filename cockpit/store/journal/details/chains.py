@@ -7,16 +7,7 @@ from msgspec import UNSET, UnsetType
 from cockpit.store.journal.details.detail import Detail, Part
 
 
-class ChainScope(Part, frozen=True, kw_only=True):
-    """The part of the backlog that a chain works on."""
-
-    kind: str
-    """``all``, ``epic`` or ``story``."""
-    id: str
-    """The epic or story; empty for ``all``."""
-
-
-class ChainProgress(Part, frozen=True, kw_only=True):
+class Progress(Part, frozen=True):
     """How many tasks of a chain's scope are in which status; archived tasks do not count."""
 
     total: int
@@ -31,77 +22,34 @@ class ChainProgress(Part, frozen=True, kw_only=True):
     """The tasks that can start."""
 
 
-class ChainState(Detail, frozen=True, kw_only=True):
-    """A chain as it is from now on."""
+class ChainChanged(Detail, frozen=True, kw_only=True):
+    """A chain was created, resumed, asked to stop, or ended, or its report was written."""
 
     chain_id: str
-    scope: ChainScope
-    """The part of the backlog that it works on."""
+    what: str
+    """``created``, ``resumed``, ``draining``, ``ended`` or ``reported``."""
+    scope: str
+    """The part of the backlog that it works on, in words."""
     status: str
     """``running``, ``draining``, ``completed``, ``stopped``, ``failed`` or ``limited``."""
     reason: str
     """Why it ended."""
-    headless: bool
-    """Whether it runs without a screen."""
-    batch: str
-    """The tasks in a batch: ``auto`` or a number."""
+    stop_now: bool
+    """Whether it stops without waiting for the steps in progress."""
     approve: str
     """The approval policy."""
     model: str | None
     """The model, where one was named."""
     runner: str | None
     """The external agent, where one was named."""
-    max_chains: int
-    """The most workers."""
     max_cost: float | None
     """The most cost, in US dollars."""
-    max_wall_s: float | None
-    """The most time, in seconds."""
-    base_branch: str
-    """The branch that it started from."""
-    base_commit: str
-    """The commit that it started from."""
     branch: str
     """The branch that it merges to."""
     report_path: str | None
     """The report's file, once it is written."""
-    created_at: str
-    """When it was created."""
-    ended_at: str | None
-    """When it ended."""
-    progress: ChainProgress | None
+    progress: Progress
     """How the tasks in its scope are."""
-
-
-class ChainCreated(ChainState, frozen=True, kw_only=True):
-    """A chain was created."""
-
-
-class ChainResumed(ChainState, frozen=True, kw_only=True):
-    """A chain was resumed."""
-
-
-class ChainDraining(ChainState, frozen=True, kw_only=True):
-    """A chain was asked to stop."""
-
-    now: bool
-    """Whether it stops without waiting for the steps in progress."""
-
-
-class ChainStopped(ChainState, frozen=True, kw_only=True):
-    """A chain stopped, failed or reached a limit."""
-
-
-class ChainCompleted(ChainState, frozen=True, kw_only=True):
-    """A chain has no task left."""
-
-
-class ChainReported(Detail, frozen=True, kw_only=True):
-    """A chain's report was written."""
-
-    chain_id: str
-    path: str
-    """The report's file."""
 
 
 class ChainUnconfined(Detail, frozen=True, kw_only=True):
@@ -136,8 +84,8 @@ class ChainRequested(Detail, frozen=True, kw_only=True):
     """The request's id: a repeat of the request finds the chain by it."""
 
 
-class WorkerState(Detail, frozen=True, kw_only=True):
-    """A worker of a chain as it is from now on."""
+class WorkerChanged(Detail, frozen=True, kw_only=True):
+    """A worker of a chain started, ended in order, or was found dead."""
 
     chain_id: str
     ordinal: int
@@ -165,26 +113,10 @@ class WorkerState(Detail, frozen=True, kw_only=True):
     """Its last heartbeat."""
     ended_at: str | None
     """When it ended."""
-    progress: ChainProgress | None
+    freed: tuple[str, ...] = ()
+    """The tasks whose leases it had when it ended; another worker resumes those of one that died."""
+    progress: Progress
     """How the tasks in the chain's scope are."""
-
-
-class WorkerStarted(WorkerState, frozen=True, kw_only=True):
-    """A worker started."""
-
-
-class WorkerEnded(WorkerState, frozen=True, kw_only=True):
-    """A worker ended in order."""
-
-    freed: tuple[str, ...] | UnsetType = UNSET
-    """The tasks whose leases it had."""
-
-
-class WorkerCrashed(WorkerState, frozen=True, kw_only=True):
-    """A worker was found dead."""
-
-    freed: tuple[str, ...] | UnsetType = UNSET
-    """The tasks whose leases it had; another worker resumes them."""
 
 
 class WorkerDelayed(Detail, frozen=True, kw_only=True):
@@ -215,7 +147,7 @@ class BatchStarted(Detail, frozen=True, kw_only=True):
     """The most tasks in the batch."""
     task_ids: tuple[str, ...]
     """The tasks claimed."""
-    progress: ChainProgress | None
+    progress: Progress
     """How the tasks in the chain's scope are."""
 
 
@@ -256,7 +188,7 @@ class BatchCompleted(Detail, frozen=True, kw_only=True):
     """The most tasks in the next batch."""
     pressure: WorkerLoad
     """How near the worker is to its token limit."""
-    progress: ChainProgress | None
+    progress: Progress
     """How the tasks in the chain's scope are."""
 
 
@@ -272,43 +204,25 @@ class RemoteRun(Detail, frozen=True, kw_only=True):
     """The worker, by the name that it gave itself."""
 
 
-class RemoteRunSent(RemoteRun, frozen=True, kw_only=True):
-    """The run was put into the queue for workers on other machines."""
-
-    base_commit: str
-    """The commit that it starts from."""
-
-
-class RemoteRunClaimed(RemoteRun, frozen=True, kw_only=True):
-    """A worker claimed the run; messages of an earlier worker are void from now on."""
-
-
-class RemoteRunReturned(RemoteRun, frozen=True, kw_only=True):
-    """The worker sent the result of the run."""
+class RemoteRunChanged(RemoteRun, frozen=True, kw_only=True):
+    """A run was sent, claimed, returned or withdrawn, or a message of a worker was void."""
 
     status: str
-    """``ready`` (all steps up to the merge), ``interrupted`` or ``failed``."""
-    commit: str
-    """The last commit of its branch; empty where it made none."""
-    tokens: int
-    """Tokens that its roles spent."""
-    cost_usd: float | None
-    """US dollars; null where no price is known."""
-    summary: str
-    """How it ended, in words."""
-
-
-class RemoteRunVoid(RemoteRun, frozen=True, kw_only=True):
-    """A message of a worker was refused: another worker has the run, or the run is over."""
-
-    what: str
-    """``result``, ``rows`` or ``proposal``."""
-    current: int
-    """The number that would have been accepted; 0 where the run is over."""
-
-
-class RemoteRunWithdrawn(RemoteRun, frozen=True, kw_only=True):
-    """The run was taken out of the queue before a worker claimed it."""
+    """``sent`` into the queue, ``claimed`` by a worker, ``returned`` with a result, ``withdrawn`` from the
+    queue before a worker claimed it; or ``void``, where a worker's message was refused: another worker has
+    the run, or it is over."""
+    commit: str = ""
+    """The commit that a run that was sent starts from; the last one of a returned run's branch, if any."""
+    outcome: str = ""
+    """Of a result: ``ready`` (all steps up to the merge), ``interrupted`` or ``failed``."""
+    tokens: int = 0
+    """Tokens that the roles of a returned run spent."""
+    cost_usd: float | None = None
+    """US dollars of a returned run; null where no price is known."""
+    summary: str = ""
+    """How a returned run ended, in words; of what is void: ``result``, ``rows`` or ``proposal``."""
+    current: int = 0
+    """The number that would have been accepted of what is void; 0 where the run is over."""
 
 
 class RemoteRowsReceived(RemoteRun, frozen=True, kw_only=True):
@@ -320,14 +234,3 @@ class RemoteRowsReceived(RemoteRun, frozen=True, kw_only=True):
     """The last row's number."""
     digest: str
     """The digest of the worker's chain up to the last row."""
-
-
-class RemoteRowsPruned(Detail, frozen=True, kw_only=True):
-    """Journals of workers of other machines were moved to an archive."""
-
-    runs: int
-    """How many journals, one for each time that a run was claimed."""
-    rows: int
-    """How many rows they had."""
-    archive: str
-    """The archive's file name."""

@@ -8,14 +8,6 @@ from typing import Any
 from cockpit.store.journal.details.detail import Detail
 
 
-class ProfileCreated(Detail, frozen=True, kw_only=True):
-    """The first version of a profile was stored."""
-
-    profile_id: str
-    version: int
-    """The version stored."""
-
-
 class ProfileChange(Detail, frozen=True, kw_only=True):
     """A proposed change of a profile."""
 

@@ -336,13 +336,6 @@ class ActionUncertain(OfAction, frozen=True, kw_only=True):
     """Why it is not known."""
 
 
-class ActionProbed(OfAction, frozen=True, kw_only=True, rename={"result": "found"}):
-    """cockpit checked whether an uncertain action took effect."""
-
-    result: str
-    """``done``, ``not_done`` or ``unknown``."""
-
-
 class ActionRefused(Detail, frozen=True, kw_only=True):
     """A guard refused a tool call."""
 

@@ -188,12 +188,3 @@ class EventIngested(QueuedEvent, frozen=True, kw_only=True):
     """Of a program's event: its namespace and its queue, as ``ns:NAMESPACE:QUEUE``."""
     payload: Mapping[str, Any] | UnsetType = UNSET
     """What a program's event carries."""
-
-
-class EventChanged(QueuedEvent, frozen=True, kw_only=True):
-    """An event of the queue has another status."""
-
-    status: str
-    """``leased`` (a process claimed it), ``acked`` (it was handled), ``nacked`` (handling it failed, it is
-    tried again later), ``dead_lettered`` (that failed too often) or ``retried`` (a user made a dead letter
-    claimable again)."""

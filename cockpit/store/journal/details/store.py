@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from collections.abc import Mapping
 
 from cockpit.store.journal.details.detail import Detail
 
 
-class CapabilityIssued(Detail, frozen=True, kw_only=True):
-    """A capability token was issued."""
+class CapabilityChanged(Detail, frozen=True, kw_only=True):
+    """A capability token was issued or revoked."""
 
     cap_id: str
     """The token's id."""
+    status: str
+    """``issued`` or ``revoked``."""
     namespace: str
     """The principal who has the token."""
     scopes: tuple[str, ...]
     """The scopes of the token."""
     expires_at: str | None
     """When it expires; null: never."""
-
-
-class CapabilityRevoked(Detail, frozen=True, kw_only=True):
-    """A capability token was revoked."""
-
-    cap_id: str
-    """The token's id."""
-    namespace: str
-    """The principal who had the token."""
 
 
 class AccessRefused(Detail, frozen=True, kw_only=True):
@@ -51,17 +44,6 @@ class StoreMigrated(Detail, frozen=True, kw_only=True):
     """The migrations applied, in order."""
 
 
-class StateMoved(Detail, frozen=True, kw_only=True):
-    """The project's state was moved: out of its checkout, or to where its repository is now."""
-
-    before: str
-    """The folder that it was in."""
-    after: str
-    """The folder that it is in."""
-    worktrees: int
-    """How many worktrees went with it."""
-
-
 class JournalAnchored(Detail, frozen=True, kw_only=True):
     """The user accepted the store as it is, although it differed from its anchor."""
 
@@ -73,30 +55,17 @@ class JournalAnchored(Detail, frozen=True, kw_only=True):
     """How the store differed from the anchor."""
 
 
-class StorePruned(Detail, frozen=True, kw_only=True):
-    """The facts of old sessions were moved to an archive."""
+class StoreArchived(Detail, frozen=True, kw_only=True):
+    """Old rows of the store were moved to an archive, or put back."""
 
-    sessions: tuple[str, ...]
-    """The sessions."""
-    packets: int
-    """How many packets their waves have."""
-    links: int
-    """How many links between sessions and facts were archived."""
-    facts: int
-    """How many facts were archived."""
-    jobs: int | UnsetType = UNSET
-    """How many observation jobs were archived."""
+    what: str
+    """``facts`` of old sessions, ``worker_rows`` (journals of workers of other machines) or ``restored``."""
     archive: str
     """The archive's file name."""
-
-
-class StoreRestored(Detail, frozen=True, kw_only=True):
-    """An archive was put back."""
-
-    archive: str
-    """The archive's file name."""
-    rows: int
-    """How many rows were put back."""
+    rows: Mapping[str, int]
+    """How many rows, by what they are."""
+    sessions: tuple[str, ...] = ()
+    """The sessions whose facts were archived."""
 
 
 class JournalPruned(Detail, frozen=True, kw_only=True):

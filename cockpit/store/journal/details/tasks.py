@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
-
 from cockpit.store.journal.details.detail import Detail
 
 
-class WorktreeState(Detail, frozen=True, kw_only=True):
-    """A git worktree of a task or a chain was made, or has another status."""
-
-    name: str
-    """The worktree's name."""
-    task_id: str | None
-    """The task; none for a chain's own worktree."""
-    chain_id: str
-    path: str
-    """The worktree's folder."""
-    branch: str
-    """Its branch."""
-    base_commit: str
-    """The commit that it started from."""
-    status: str
-    """``active``, ``merged``, ``conflict``, ``kept`` or ``removed``."""
-    merged_commit: str | None
-    """The commit that merged it."""
-    conflicts: tuple[str, ...]
-    """The files that could not be merged."""
-    unseen_changes: int | UnsetType = UNSET
-    """Of one that is about to be made: how many changes in the user's checkout it does not contain."""
-
-
-class TaskStep(Detail, frozen=True, kw_only=True):
-    """A step of a task's run."""
+class TaskRunStep(Detail, frozen=True, kw_only=True):
+    """A step of a task's run began or ended; with ``done`` or ``blocked`` the run is over."""
 
     task_id: str
     run: int
@@ -40,6 +14,8 @@ class TaskStep(Detail, frozen=True, kw_only=True):
     chain_id: str
     ordinal: int
     """The worker's number in its chain."""
+    position: int
+    """The step's number in its run; the run began with the first."""
     step: str
     """``implement``, ``test``, ``fix``, ``spec_review``, ``quality_review``, ``merge``, ``done`` or
     ``blocked``."""
@@ -51,30 +27,6 @@ class TaskStep(Detail, frozen=True, kw_only=True):
     """The result of the step; empty while it runs."""
     summary: str
     """The result, for people to read."""
-
-
-class TaskRunStarted(TaskStep, frozen=True, kw_only=True):
-    """A task's run began with this step."""
-
-
-class TaskRunStep(TaskStep, frozen=True, kw_only=True):
-    """A step of a task's run began or ended."""
-
-
-class TaskRunEnded(TaskStep, frozen=True, kw_only=True):
-    """A task's run ended with this step."""
-
-
-class RoleRestored(Detail, frozen=True, kw_only=True):
-    """Tests that a role had changed by a command were restored."""
-
-    task_id: str
-    session_id: str | None
-    """The role's session."""
-    role: str
-    """The role."""
-    paths: tuple[str, ...]
-    """The files restored."""
 
 
 class TaskDelayed(Detail, frozen=True, kw_only=True):

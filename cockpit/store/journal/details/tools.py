@@ -24,34 +24,6 @@ class RareTool(Part, frozen=True, kw_only=True):
     """The reason."""
 
 
-class ToolApproved(Detail, frozen=True, kw_only=True):
-    """The user approved a tool; nothing but this version of it runs."""
-
-    tool_id: str
-    """``PLACE:NAME`` of a tool in Python, ``mcp:SERVER.NAME`` of an MCP server's."""
-    name: str
-    """The name that agents call."""
-    kind: str
-    """``own`` (in Python) or ``mcp``."""
-    place: str
-    """``project``, ``user`` or ``skill:NAME``; or the MCP server."""
-    file: str
-    """The file of a tool in Python; empty for an MCP server's."""
-    digest: str
-    """The digest of its sources, or of the description by its server."""
-
-
-class ToolForgotten(Detail, frozen=True, kw_only=True):
-    """A tool's approval was withdrawn."""
-
-    tool_id: str
-    """The tool."""
-    digest: str
-    """The digest of the version that had been approved."""
-    reason: str
-    """Why: in the user's words, or because the tool changed."""
-
-
 class ToolsOffered(Detail, frozen=True, kw_only=True):
     """From this wave on the session's agent has these tools beside those that every session has."""
 
@@ -61,39 +33,16 @@ class ToolsOffered(Detail, frozen=True, kw_only=True):
     """Cockpit's own rare tools; left out where there are none."""
 
 
-class ToolServerStarted(Detail, frozen=True, kw_only=True):
-    """An MCP server of the user was started, or reached."""
+class ApprovalChanged(Detail, frozen=True, kw_only=True):
+    """The user approved a tool or a guard, of which only this version runs, or the approval ended."""
 
-    server: str
-    """Its name in the settings."""
-    how: str
-    """``sandbox``, ``no sandbox`` or the address."""
-    tools: int
-    """How many tools it lists."""
-
-
-class ToolServerEnded(Detail, frozen=True, kw_only=True):
-    """An MCP server ended, or could not be used."""
-
-    server: str
-    """Its name in the settings."""
-    message: str
-    """Why."""
-
-
-class GuardApproved(Detail, frozen=True, kw_only=True):
-    """The user approved a guard; nothing but this version of it runs."""
-
-    guard_id: str
-    """``PLACE:NAME`` of the guard."""
+    subject: str
+    """``tool`` or ``guard``."""
+    id: str
+    """``PLACE:NAME``, or ``mcp:SERVER.NAME`` of an MCP server's tool."""
+    status: str
+    """``approved`` or ``forgotten``."""
     digest: str
-    """The digest of its sources."""
-
-
-class GuardForgotten(Detail, frozen=True, kw_only=True):
-    """A guard's approval was withdrawn."""
-
-    guard_id: str
-    """The guard."""
-    digest: str
-    """The digest of the version that had been approved."""
+    """The digest of its sources, or of the description by its server."""
+    reason: str = ""
+    """Why it was forgotten: in the user's words, or because the tool changed."""

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from cockpit.access.commands.plain_reads import NAMING, PlainRead, read_line
 from cockpit.access.git_folders import locate_git_folders
-from cockpit.access.reads.plain_reads import NAMING, PlainRead, read_line
 from cockpit.access.secret_files import is_sensitive
 from cockpit.core.state_folder import state_root
 

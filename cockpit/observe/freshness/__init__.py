@@ -1,1 +1,0 @@
-"""Whether what was read is still what is there."""
