@@ -23,6 +23,7 @@ _MODULES = {
     "skills": "skills",
     "task-types": "task_types",
     "tokens": "tokens",
+    "tools": "tools",
     "trust": "trust",
 }
 """By name: the module, whose ``COLLECTION`` it is."""

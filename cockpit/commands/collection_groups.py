@@ -47,13 +47,14 @@ def make_group(
     *,
     before: Callable[[], object] = lambda: None,
     details: Sequence[Callable[[Any], Any]] = (),
+    find: Callable[[str], Any] | None = None,
     describe: Callable[..., str] | None = None,
     document: Callable[..., Any] | None = None,
 ) -> collection.Collection[Any]:
     """Return the command group of a collection.
 
     ``before`` refuses who may not even read. ``details`` are further options of a row that is shown, whose
-    values ``describe`` and ``document`` get.
+    values ``describe`` and ``document`` get. ``find`` finds more by name than the collection does.
     """
     where = [each for each in described.filters if each.of_row]
 
@@ -61,8 +62,10 @@ def make_group(
         before()
         return read_view(described, lambda view: described.list_rows(view, **filters))
 
-    def find(name: str, **given: Any) -> Any:
+    def find_row(name: str, **given: Any) -> Any:
         before()
+        if find is not None:
+            return find(name)
         values = {each.name: given[each.name] for each in where}
         return read_view(described, lambda view: described.find_row(view, name, **values))
 
@@ -74,7 +77,7 @@ def make_group(
         row=described.row,
         columns=described.cells_of,
         read=read,
-        find=find,
+        find=find_row,
         none=described.none,
         describe=describe or (lambda row, **_: format_parts(described.describe(row))),
         body=described.body,

@@ -44,6 +44,15 @@ context_hints = ["Rates live in rates.py"]
 +++
 """
 
+TOOL = '''
+from cockpit import tool
+
+
+@tool
+def count_words(text: str) -> int:
+    """Count words."""
+    return len(text.split())
+'''
 GUARD = '''
 def check(call, session):
     """Refuse to deploy on Fridays."""
@@ -76,6 +85,7 @@ TABLE = {
     "skills": Expected("Design and change interfaces", "what enters the packet"),
     "task-types": Expected("/bug", "what a layer above changes"),
     "tokens": Expected("work.read", "created_at", ("revoke",)),
+    "tools": Expected("count_words", "return len", ("approve",)),
     "trust": Expected("read file tests/*.py", "file:tests/test_1.py", ("accept", "revoke")),
 }
 
@@ -106,8 +116,11 @@ def filled(
     types = tmp_path / "user" / "task-types"
     types.mkdir(parents=True)
     (types / "bug.md").write_text(TYPE)
+    tools = project / ".cockpit" / "tools"
+    tools.mkdir(parents=True)
+    (tools / "words.py").write_text(TOOL)
     guards = project / ".cockpit" / "guards"
-    guards.mkdir(parents=True)
+    guards.mkdir()
     (guards / "fridays.py").write_text(GUARD)
     world = TrustWorld(still.store, project, count=500)
     for _ in range(2):

@@ -11,7 +11,6 @@ from widgets.views import ProposalView
 LISTS = (
     "sessions",
     "requests",
-    "tools",
     "session_state",
     "knowledge",
     "doctor",

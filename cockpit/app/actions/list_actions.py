@@ -128,7 +128,6 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     _verb("requests", "always", "Approve a proposal, and such ones from now on", "a"),
     _verb("requests", "again", "Ask the agent for a decided proposal again", "r"),
     _verb("requests", "decided", "List decided proposals, or leave them out", "h"),
-    _opener("tools", "Show tools of yours and of MCP servers", "tools", "alt+t", synonyms="mcp plugins"),
     _verb("tools", "approve", "Approve a tool", "a"),
     _verb("tools", "list", "Start an MCP server and list its tools", "l"),
     _verb("tools", "forget", "Withdraw the approval of a tool", "x"),
