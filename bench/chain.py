@@ -25,20 +25,20 @@ from typing import Any
 from measure import Row, row
 from msgspec.structs import replace
 
-from cockpit.__main__ import collect_rarely
 from cockpit.access import run_program
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.read_checkout import CheckoutSandbox
 from cockpit.backlog import service
-from cockpit.chains.batch_loop import WorkerEnd, run_batches
+from cockpit.chains.batch_loop import run_batches
 from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.handover import WorkerLimits
 from cockpit.core.fenced_text import HEAD_BANDS
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
-from cockpit.store.chains import chains, workers
+from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.chains.end_reasons import TOKEN_LIMIT
+from cockpit.store.chains.worker_metrics import WorkerMetrics
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
@@ -95,7 +95,8 @@ class WorkerSample:
     """A worker of the chain, then half as many tasks without a chain: CPU and wall in seconds, and
     this process's resident memory in MiB after both."""
 
-    ended: WorkerEnd
+    ended: WorkerMetrics
+    reason: str
     cpu_s: float
     wall_s: float
     alone: int
@@ -111,7 +112,6 @@ class WorkerSample:
 
 def rows() -> list[Row]:
     """The table of this bench."""
-    collect_rarely()  # as every command of cockpit does
     calls, commits, cpu_s = asyncio.run(_measure_task())
     floor_s = _measure_floor()
     samples, cached = asyncio.run(_run_chain())
@@ -214,9 +214,9 @@ async def _run_chain() -> tuple[list[WorkerSample], float]:
         )
         chain = await create_chain(context.store, context.place, order)
         left = bare.store.read_now(lambda seen: tasks.select(seen, limit=TASKS))
-        while not samples or samples[-1].ended.reason == TOKEN_LIMIT:
+        while not samples or samples[-1].reason == TOKEN_LIMIT:
             began = time.process_time(), time.perf_counter()
-            ended = await _run_worker(context, chain, len(samples) + 1)
+            ended, reason = await _run_worker(context, chain, len(samples) + 1)
             between = time.process_time(), time.perf_counter()
             count = max(AT_ONCE, ended.tasks_done // 2)
             block, left = left[:count], left[count:]
@@ -228,22 +228,31 @@ async def _run_chain() -> tuple[list[WorkerSample], float]:
             gc.collect()  # a worker is a process: its garbage ends with it
             took = between[0] - began[0], between[1] - began[1]
             theirs = after[0] - between[0], after[1] - between[1]
-            samples.append(WorkerSample(ended, *took, len(block), *theirs, _memory()))
+            samples.append(WorkerSample(ended, reason, *took, len(block), *theirs, _memory()))
         _done(context, TASKS)
         share = context.store.read_now(_cached_share)
         _done(bare, sum(sample.alone for sample in samples))
     return samples, share
 
 
-async def _run_worker(context: TaskContext, chain: chains.Chain, ordinal: int) -> WorkerEnd:
+async def _run_worker(
+    context: TaskContext, chain: chains.Chain, ordinal: int
+) -> tuple[WorkerMetrics, str]:
     """Run one worker as its process would."""
     await context.store.write(lambda tx: workers.start(tx, chain, ordinal, token_limit=TOKENS))
     at = replace(context, chain_id=chain.chain_id, ordinal=ordinal, chain_branch=chain.branch)
-    ended = await run_batches(
+    reason = await run_batches(
         at, chain, ordinal, limits=WorkerLimits(tokens=TOKENS), say=lambda _: None
     )
-    await context.store.write(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))
-    return ended
+    await context.store.write(lambda tx: workers.end(tx, chain, ordinal, "clean", reason))
+    (ended,) = [
+        each
+        for each in context.store.read_now(
+            lambda c: worker_metrics.select_for_chain(c, chain.chain_id)
+        )
+        if each.ordinal == ordinal
+    ]
+    return ended, reason
 
 
 @asynccontextmanager

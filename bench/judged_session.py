@@ -94,8 +94,8 @@ class JudgedSession:
             if items:
                 asked = context_requests.create(
                     tx, request_id=f"q-{wave_id}", session_id=session_id, wave_id=wave_id,
-                    call_id="ask", purpose="decide", question="what is there?", escalation="",
-                    items=[{"item": item, "refused": ""} for item in items], proposal_id=None,
+                    call_id="ask", purpose="decide", question="what is there?",
+                    items=[{"item": item, "refused": ""} for item in items],
                 )  # fmt: skip
                 self._asked = (asked.request_id, items)
             waves.advance(tx, wave_id, "learning")

@@ -150,7 +150,7 @@ class _Writer:
                 " computed_at) VALUES (?,?,0,0,1,0,?)",
                 (task_id, number, self._now()),
             )
-        self._row("task.created", {"task_id": task_id, "title": f"task {number}", "status": "todo"})
+        self._row("task.changed", {"task_id": task_id, "title": f"task {number}", "status": "todo"})
         if status == "done":
             self._row("task.status_changed", {"task_id": task_id, "from": "todo", "to": "done"})
         hook = {"agent_session": f"a-{number // 50}", "agent": "claude", "task_id": task_id}
@@ -165,22 +165,22 @@ def _wave_rows(wave_id: str, ordinal: int) -> Iterator[tuple[str, dict[str, obje
     yield "wave.started", {**wave, "phase": "observing"}
     yield "observation.jobs", {"planned": 4, "done": 4, "failed": 0, "timed_out": 0, "refused": {},
                                "sources": {"file": {"done": 4}}, "latency_ms": {"p50": 3}}  # fmt: skip
-    yield "wave.observed", {**wave, "phase": "orienting", "facts": 40, "new": 3, "jobs": 4}
+    yield "wave.advanced", {**wave, "phase": "orienting"}
     yield "orientation.packet.compiled", {
         **wave, "digest": "9f31c2e8a40b", "token_used": 54_000, "token_budget": 150_000, "facts": 186,
         "dropped": 24, "drops": {}, "bands": BANDS,
     }  # fmt: skip
-    yield "wave.oriented", {**wave, "phase": "deciding", "packet_id": f"k-{wave_id}"}
+    yield "wave.advanced", {**wave, "phase": "deciding"}
     yield "model.called", {"model": "offline", "attempt": 1}
     yield "message.started", message
     yield "message.completed", {**message, "text": WORDS, "interrupted": False}
     yield "model.completed", {"model": "offline", "input_tokens": 12_000, "output_tokens": 400,
                               "cached_tokens": 8_000, "cost_usd": 0.033, "stop": "tool"}  # fmt: skip
     yield "plan.committed", {"plan_id": f"pl-{wave_id}", "calls": []}
-    yield "wave.decided", {**wave, "phase": "acting", "calls": 1}
+    yield "wave.advanced", {**wave, "phase": "acting"}
     action = {"action_id": f"x-{wave_id}", "type": "run", "title": "pytest -q"}
     yield "action.queued", {**action, "proposal_id": "", "key": f"k-{wave_id}"}
     yield "action.dispatched", {**action, "attempt": 1}
     yield "action.confirmed", {**action, "summary": "12 passed", "receipt": {}}
-    yield "wave.acted", {**wave, "phase": "learning", "actions": 1}
+    yield "wave.advanced", {**wave, "phase": "learning"}
     yield "wave.completed", {**wave, "phase": "completed"}

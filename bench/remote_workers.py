@@ -33,7 +33,7 @@ from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
-from cockpit.store.chains import chains, workers
+from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.task_context import TaskContext
@@ -163,15 +163,16 @@ async def _cost(store: Store, place: ProjectPaths, server: str, shared: Path, co
     try:
         async with open_dispatcher(scale, context, chain, _ignore) as dispatcher:
             before = _cpu_s()
-            end = await run_batches(
+            reason = await run_batches(
                 context, chain, 1, limits=WorkerLimits(), say=_ignore, dispatcher=dispatcher
             )
             spent = _cpu_s() - before
     finally:
         simulated.kill()
         await simulated.wait()
-    assert end.tasks_done == SAMPLE, end
-    await store.write(lambda tx: workers.end(tx, chain, 1, "clean", end.reason))
+    done = store.read_now(lambda c: worker_metrics.select_for_chain(c, chain.chain_id))
+    assert done[0].tasks_done == SAMPLE, (reason, done)
+    await store.write(lambda tx: workers.end(tx, chain, 1, "clean", reason))
     await store.write(lambda tx: chains.end(tx, chain.chain_id, "completed", ""))
     return 1_000 * spent / SAMPLE
 

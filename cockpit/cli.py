@@ -63,11 +63,7 @@ COMMANDS = {
     "prune": ("cockpit.commands.records.prune:prune", "Archive and delete data of old sessions."),
     "backup": (
         "cockpit.commands.records.backup:backup",
-        "Write this project's state to a file.",
-    ),
-    "restore": (
-        "cockpit.commands.records.backup:restore",
-        "Restore this project's state from a file.",
+        "Write or restore this project's state.",
     ),
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
     "knowledge": (

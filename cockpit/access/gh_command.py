@@ -79,13 +79,11 @@ class GhCommand(Struct, frozen=True):
         )
 
 
-def parse_gh(
-    command: str | Sequence[str], *, project_repo: str | None = None, body: str | None = None
-) -> GhCommand:
+def parse_gh(command: str | Sequence[str], *, project_repo: str | None = None) -> GhCommand:
     """Parse ``command``: a line, split as a shell splits it, or an argv; ``gh`` is optional.
 
-    ``project_repo`` is the project's ``owner/name``: any other repository is refused. ``body`` is the text
-    that ``--body-file -`` stands for. Raises :class:`GhRefused`.
+    ``project_repo`` is the project's ``owner/name``: any other repository is refused. Raises
+    :class:`GhRefused`.
     """
     words = split_words(command)
     if not words:
@@ -105,10 +103,6 @@ def parse_gh(
         name = f"gh {area} {verb}".strip()
         raise GhRefused(f"`{name}` is not known here; known: {', '.join(verbs)}")
     arguments = read_arguments(words[2:], spec, f"gh {area} {verb}")
-    if arguments.body_from_stdin:
-        if body is None:
-            raise GhRefused("`--body-file` cannot be used here: put the text into --body")
-        arguments.body = body
     _check_body(arguments.body)
     repo = _same_repo(arguments.value("repo"), project_repo)
     positional, number = _positional(

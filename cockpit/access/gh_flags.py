@@ -24,7 +24,6 @@ class GhArguments:
         self.positional: list[str] = []
         self.flags: list[tuple[str, str | None]] = []
         self.body: str | None = None
-        self.body_from_stdin = False
 
     def value(self, name: str) -> str | None:
         return next((value for flag, value in self.flags if flag == name), None)
@@ -103,9 +102,7 @@ def _take(arguments: GhArguments, flag: str, value: str, spec: Spec) -> None:
             raise GhRefused("--body is given twice")
         arguments.body = value
     elif flag == "body-file":
-        if value != "-":
-            raise GhRefused("`--body-file` with a file is not supported: put the text into --body")
-        arguments.body_from_stdin = True
+        raise GhRefused("`--body-file` cannot be used here: put the text into --body")
     elif value.startswith("-"):
         raise GhRefused(f"the value of --{flag} may not begin with a dash: {value[:40]!r}")
     elif "$(" in value:

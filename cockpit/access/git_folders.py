@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-import zlib
 from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
 
+from cockpit.core.project.safe_git import ask_git
+
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
-_COMMIT_HEAD = 4_096
-"""Bytes of a commit in which its parents are named."""
 _MOST_ALTERNATES = 64
 _LARGEST_FILE = 65_536
 _BRANCH = re.compile(r"refs/heads/(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20~^:?*\[\\]+")
@@ -211,54 +210,15 @@ def read_head(folders: GitFolders) -> str | None:
     return name if pattern.fullmatch(name) else None
 
 
-def read_commit(folders: GitFolders, name: str) -> str | None:
-    """Return the id of the commit that ``HEAD`` or ``refs/heads/…`` names.
+def find_commit(top: Path, name: str) -> str:
+    """Return the id of the commit that ``name`` names in the checkout at ``top``; '' without one.
 
-    ``""``: the branch does not exist. None leaves the question to git.
+    Git is not asked where :func:`find_refused_redirect` says so. Blocks.
     """
-    if name == "HEAD":
-        head = read_head(folders)
-        if head is None or _COMMIT.fullmatch(head):
-            return head
-        name = head
-    if not _BRANCH.fullmatch(name):
-        return None
-    try:
-        # A branch that is packed meanwhile leaves its own file last, so this file is read first.
-        text = _read(f"{folders.common}/{name}")
-    except FileNotFoundError:
-        return _read_packed_commit(folders, name)
-    except (OSError, UnicodeError):
-        return None
-    return text if _COMMIT.fullmatch(text) else None
-
-
-def _read_packed_commit(folders: GitFolders, name: str) -> str | None:
-    try:
-        # Where branches are kept in tables, this is a file.
-        if not os.path.isdir(f"{folders.common}/refs/heads"):  # noqa: PTH112 - as above
-            return None
-        with open(f"{folders.common}/packed-refs", "rb") as file:
-            packed = file.read()
-    except FileNotFoundError:
+    if find_refused_redirect(top, locate_git_folders(top)):
         return ""
-    except OSError:
-        return None
-    end = packed.find(b" %s\n" % name.encode())
-    if end < 0:
-        return ""
-    commit = packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace")
-    return commit if _COMMIT.fullmatch(commit) else None
-
-
-def has_parent(folders: GitFolders, commit: str) -> bool:
-    """Whether ``commit`` follows another one. True also where only git can tell: its object is packed."""
-    try:
-        with open(f"{folders.common}/objects/{commit[:2]}/{commit[2:]}", "rb") as file:
-            head = zlib.decompressobj().decompress(file.read(_COMMIT_HEAD), _COMMIT_HEAD)
-    except (OSError, zlib.error):
-        return True
-    return b"\nparent " in head.partition(b"\n\n")[0]
+    found = ask_git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return (found or b"").decode("ascii", "replace").strip()
 
 
 def list_checkouts(folders: GitFolders) -> list[GitFolders]:

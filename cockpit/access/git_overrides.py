@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -47,8 +47,6 @@ _BRINGS_FILES = re.compile(
     r"include\.path|includeif\..*\.path|extensions\.worktreeconfig", re.DOTALL
 )
 """Settings that bring in files which may not be there yet."""
-_DIFFERS = re.compile(r"includeif\..*", re.DOTALL)
-"""Settings by which the checkouts of one repository may have different ones."""
 
 
 class Setting(Struct, frozen=True):
@@ -112,7 +110,7 @@ def parse_listing(listing: bytes) -> ListedSettings:
 class RepositorySettings:
     """The settings of each repository, listed again only when a file of them changed.
 
-    Checkouts of one repository share what was listed. Which repository a folder belongs to is read again
+    Which repository a folder belongs to is read again
     each time: a program that ran in the folder can have aimed it at another one.
     """
 
@@ -132,38 +130,25 @@ class RepositorySettings:
         if folders is None:
             return parse_listing(await list_settings())
         config = f"{folders.common}/config"
-        signature = _sign(config)
-        # Of all checkouts, or of one where some of them may have settings of their own.
-        shared, single = (signature, ""), (signature, folders.own)
-        for key in (shared, single):
-            if (remembered := self._remembered.get(key)) is not None:
-                return remembered
+        key = (_sign(config), folders.own)
+        if (remembered := self._remembered.get(key)) is not None:
+            return remembered
         listed = parse_listing(await list_settings())
         grows = any(
             setting.scope in REPOSITORY_SCOPES and _BRINGS_FILES.fullmatch(setting.name)
             for setting in listed.settings
         )
         # Listed while it did not change, and the only file that git read of this repository.
-        is_certain = (
-            signature is not None
-            and _sign(config) == signature
-            and {_sign(file) for file in _files_of(cwd, listed.settings)} == {signature}
-        )
-        if is_certain and not grows:
-            alike = not any(_DIFFERS.fullmatch(setting.name) for setting in listed.settings)
+        read = {
+            _sign(os.path.join(cwd, setting.origin.removeprefix("file:")))  # noqa: PTH118
+            for setting in listed.settings
+            if setting.scope in REPOSITORY_SCOPES and setting.origin.startswith("file:")
+        }
+        if key[0] is not None and read == {key[0]} == {_sign(config)} and not grows:
             if len(self._remembered) >= _MOST_REPOSITORIES:
                 del self._remembered[next(iter(self._remembered))]
-            self._remembered[shared if alike else single] = listed
+            self._remembered[key] = listed
         return listed
-
-
-def _files_of(cwd: Path, settings: Iterable[Setting]) -> set[str]:
-    """Return the files of the repository's settings."""
-    return {
-        os.path.join(cwd, setting.origin.removeprefix("file:"))  # noqa: PTH118
-        for setting in settings
-        if setting.scope in REPOSITORY_SCOPES and setting.origin.startswith("file:")
-    }
 
 
 def _sign(file: str) -> _Signature | None:

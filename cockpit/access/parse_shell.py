@@ -1,7 +1,6 @@
 """The one parser of shell text: from a command line to the record of its syntax.
 
-Nothing here runs a command. The grammar is tree-sitter-bash. Loading it takes about 30 ms, so a plain
-single command (no quotes, no operators) is read without it and gives the same record.
+Nothing here runs a command. The grammar is tree-sitter-bash, whose loading takes about 30 ms.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from cockpit.access.shell_syntax import Mark, Script, SimpleCommand, Word
+from cockpit.access.shell_syntax import Mark, Script
 from cockpit.access.shell_tree import HERE_DOCUMENT, TreeReader
 
 if TYPE_CHECKING:
@@ -21,38 +20,6 @@ MAX_LENGTH = 200_000
 _REMEMBERED, _REMEMBERED_LENGTH = 256, 2_000
 """So many texts of up to so many characters: whoever judges a command parses it several times."""
 
-_PLAIN = re.compile(r" *(?!-)[A-Za-z0-9_./:@%+,-]+(?: +[A-Za-z0-9_./=:@%+,-]+)* *")
-_RESERVED = frozenset(
-    [
-        "if",
-        "then",
-        "else",
-        "elif",
-        "fi",
-        "do",
-        "done",
-        "while",
-        "until",
-        "for",
-        "in",
-        "case",
-        "esac",
-        "function",
-        "select",
-        "time",
-        "coproc",
-        "export",
-        "declare",
-        "typeset",
-        "local",
-        "readonly",
-        "unset",
-        "unsetenv",
-    ]
-)
-"""First words that the grammar reads as syntax."""
-
-
 _REPAIRS = ("'", '"', ")", '")', "`", '`"', "}", '}"')
 """Endings tried on a text that does not parse: capture reads texts that were cut off."""
 _NUMBER = re.compile(r"(?<![0-9])[0-9]++(?=[A-Za-z_./=:@%+,-])")
@@ -61,50 +28,30 @@ _DASH = re.compile(r"(?<=[ \t])-(?=[ \t]*<<)")
 _COMPARISON = re.compile(r"(?<=[ \t])(?:==|=~)(?=[ \t\n;|&]|$)")
 
 
-def parse_shell(text: str, *, comments: bool = True) -> Script:
-    """Parse ``text``. Never raises: what cannot be read is in ``errors``.
-
-    With ``comments=False``, ``#`` starts no comment.
-    """
+def parse_shell(text: str) -> Script:
+    """Parse ``text``. Never raises: what cannot be read is in ``errors``."""
     parse = _parse if len(text) > _REMEMBERED_LENGTH else _parse_and_remember
     try:
-        return parse(text, comments)
+        return parse(text)
     except RecursionError:  # depends on the caller as well, so it is not remembered
         return Script(errors=(*_find_unreadable(text), Mark("error", "nesting this deep", 0)))
 
 
-def _parse(text: str, comments: bool) -> Script:
-    return _parse_plain(text) or _parse_with_grammar(text, comments=comments)
-
-
-_parse_and_remember = lru_cache(maxsize=_REMEMBERED)(_parse)
-
-
-def _parse_plain(text: str) -> Script | None:
-    """Parse one command of literal words; None when the text needs the grammar."""
-    if len(text) > MAX_LENGTH or not _PLAIN.fullmatch(text):
-        return None
-    words = tuple(Word(match[0], match.start()) for match in re.finditer(r"[^ ]+", text))
-    return None if words[0].text in _RESERVED else Script((SimpleCommand(words),))
-
-
 @cache
 def shell_parser() -> Parser:
-    import tree_sitter_bash  # here: a caller that meets only plain commands does not wait for it
+    import tree_sitter_bash  # here: most calls of a hook judge no command
     from tree_sitter import Language, Parser
 
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def _parse_with_grammar(text: str, *, comments: bool = True) -> Script:
+def _parse(text: str) -> Script:
     errors = _find_unreadable(text)
     text = text[:MAX_LENGTH]
     # The grammar reads a copy of the same length, one byte a character, so that its offsets are ours;
     # the record is made from the text itself. No character beyond ASCII is special to a shell.
     copy = re.sub(r"[^\x01-\x7f]", ",", text)
     copy = _DASH.sub(",", copy)  # which the grammar leaves out before a here-document
-    if not comments:
-        copy = re.sub(r"(?<!\S)#", ",", copy)
     copy = _hide_false_delimiters(copy)
     root, ending = _root(copy)
     if ending:
@@ -115,6 +62,9 @@ def _parse_with_grammar(text: str, *, comments: bool = True) -> Script:
     return Script(
         tuple(items), tuple(reader.separators), tuple(reader.comments), (*errors, *reader.errors)
     )
+
+
+_parse_and_remember = lru_cache(maxsize=_REMEMBERED)(_parse)
 
 
 def _find_unreadable(text: str) -> list[Mark]:

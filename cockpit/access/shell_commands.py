@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.access.commands.command_table import RUNNERS, SHELLS
 from cockpit.access.parse_shell import parse_shell
 from cockpit.access.shell_syntax import Group, Item, Redirection, Script, SimpleCommand
 
@@ -35,8 +36,6 @@ _WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
 }
 """Programs that run another one: how many words of their own come before it, and their options that take a
 value."""
-_RUNNERS = frozenset(["uv", "poetry", "pipenv", "hatch", "pdm", "rye"])
-SHELLS = frozenset(["bash", "sh", "zsh", "dash"])
 _CLOSING = {"if": "fi", "for": "done", "while": "done", "until": "done", "select": "done"}
 _CLOSING |= {"case": "esac", "{": "}"}
 _OPERATORS = {"&": ";", "|&": "|", ";;": ";", ";&": ";", ";;&": ";", "\n": ";"}
@@ -163,7 +162,7 @@ def unwrap(argv: tuple[str, ...]) -> tuple[str, ...]:
         elif name in _WRAPPERS:
             own, valued = _WRAPPERS[name]
             argv = _past_options(argv[1:], valued)[own:]
-        elif name in _RUNNERS and argv[1:2] == ("run",):
+        elif name in RUNNERS and argv[1:2] == ("run",):
             argv = _past_options(argv[2:])
         else:
             break

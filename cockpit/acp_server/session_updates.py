@@ -195,7 +195,7 @@ class SessionUpdates:
             case waves.ContextRefused() | proposals.ActionRefused() | waves.ModelMalformedCall():
                 call_id, title = f"refused-{row.seq}", _describe(detail)
                 yield self._begin(call_id, title, "other", "failed")
-            case proposals.ProposalApproved():
+            case proposals.ProposalDecided(status="approved"):
                 yield self._end(detail.proposal_id, "in_progress", "", detail.title)
             case proposals.ProposalDecided():
                 yield self._end(detail.proposal_id, "failed", _describe(detail), detail.title)

@@ -19,8 +19,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from cockpit.access.commands.command_table import SHELLS
 from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.access.shell_commands import SHELLS, RanCommand, list_commands
+from cockpit.access.shell_commands import RanCommand, list_commands
 from cockpit.core.fenced_text import code_span, fence_text
 from cockpit.core.secrets import mask
 

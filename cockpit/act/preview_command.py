@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from cockpit.access.commands.judge_command import Place, Risk, judge_command
+from cockpit.access.commands.judge_command import Place, Risk, Verdict, judge_command
 from cockpit.access.gh_command import GhCommand, parse_gh
-from cockpit.act.named_scripts import find_scripts
+from cockpit.act.named_scripts import NamedScripts, find_scripts
 from cockpit.act.plan_push import plan_pull_request
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.sandbox.visible_places import homes
@@ -25,11 +25,40 @@ def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> Acti
     sandbox = ground.sandbox
     place = Place(sandbox.works, str(ground.root))
     verdict = judge_command(payload.argv, place)
-    if verdict.denied:
-        raise ActionRefused(f"{shlex.join(payload.argv)[:200]} is not run. {verdict.denied}")
-    if reads:
-        return _preview_reading(payload)
     line = shlex.join(payload.argv)
+    if verdict.denied:
+        raise ActionRefused(f"{line[:200]} is not run. {verdict.denied}")
+    scripts = NamedScripts() if reads else find_scripts(payload.argv, ground.confined)
+    runs = {"scripts": scripts.pins(), "tree": scripts.tree, "reading": reads}
+    where = "reading: project read-only and without secrets, no network, nothing kept"
+    # Without a sandbox nobody knows what such a command reaches.
+    risk: Risk = "low" if reads else "high" if verdict.waits else verdict.risk
+    return ActionPreview(
+        type="run",
+        title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
+        risk=risk,
+        summary=payload.reason,
+        fields=(
+            ("argv", line),
+            ("cwd", "."),
+            ("sandbox", where if reads else sandbox.words()),
+            ("time limit", f"{payload.timeout_s} s"),
+            ("reason", payload.reason),
+            *(("script", script.describe()) for script in scripts.present),
+        ),
+        body=scripts.body(),
+        notes=() if reads else (*_list_notes(verdict, ground), *scripts.notes()),
+        payload={
+            "argv": list(payload.argv),
+            "timeout_s": payload.timeout_s,
+            "sandboxed": reads or sandbox.works,
+            **{name: value for name, value in runs.items() if value},
+        },
+    )
+
+
+def _list_notes(verdict: Verdict, ground: Workspace) -> list[str]:
+    sandbox = ground.sandbox
     notes = [*sandbox.notes(), *(f"Risk: {reason}." for reason in verdict.reasons)]
     if sandbox.works and any(
         home.is_relative_to(ground.root) for home in homes(ground.environment)
@@ -39,54 +68,7 @@ def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> Acti
         )
     if sandbox.works and verdict.effect == "leaves":
         notes.append("The network is off in the sandbox; what needs it will fail.")
-    scripts = find_scripts(payload.argv, ground.confined)
-    return ActionPreview(
-        type="run",
-        title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
-        # Without a sandbox nobody knows what such a command reaches.
-        risk="high" if verdict.waits else verdict.risk,
-        summary=payload.reason,
-        fields=(
-            ("argv", line),
-            ("cwd", "."),
-            ("sandbox", sandbox.words()),
-            ("time limit", f"{payload.timeout_s} s"),
-            ("reason", payload.reason),
-            *(("script", script.describe()) for script in scripts.present),
-        ),
-        body=scripts.body(),
-        notes=(*notes, *scripts.notes()),
-        payload={
-            "argv": list(payload.argv),
-            "timeout_s": payload.timeout_s,
-            "sandboxed": sandbox.works,
-            **({"scripts": pins} if (pins := scripts.pins()) else {}),
-            **({"tree": scripts.tree} if scripts.tree else {}),
-        },
-    )
-
-
-def _preview_reading(payload: Run) -> ActionPreview:
-    line = shlex.join(payload.argv)
-    return ActionPreview(
-        type="run",
-        title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
-        risk="low",
-        summary=payload.reason,
-        fields=(
-            ("argv", line),
-            ("cwd", "."),
-            ("sandbox", "reading: project read-only and without secrets, no network, nothing kept"),
-            ("time limit", f"{payload.timeout_s} s"),
-            ("reason", payload.reason),
-        ),
-        payload={
-            "argv": list(payload.argv),
-            "timeout_s": payload.timeout_s,
-            "sandboxed": True,
-            "reading": True,
-        },
-    )
+    return notes
 
 
 async def preview_github(payload: GitHub, ground: Workspace) -> ActionPreview:

@@ -13,8 +13,6 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from cockpit.access.commands.plain_reads import PlainRead, read_words, sed_lines
 from cockpit.access.confined_paths import Confined, PathRefused
 
@@ -29,29 +27,15 @@ _SUMMARY = ("--stat", "--name-only", "--name-status", "--shortstat", "--numstat"
 _COUNTING = ("-q", "-v", "--invert-match")
 
 
-class Reading(Struct, frozen=True):
-    """What a command would read: the scope ``items`` that read the same, or ``refusal``, which says what to
-    ask for instead."""
-
-    items: tuple[str, ...] = ()
-    refusal: str = ""
-
-
 def find_reading(
-    argv: Sequence[str], confined: Confined, *, pinned_rev: bool = False, cwd: str = ""
-) -> Reading | None:
-    """Return what a plain reading command would read; None for every other command.
+    argv: Sequence[str], confined: Confined, *, pinned_rev: bool = False
+) -> tuple[str, ...]:
+    """Return the scope items that read what a plain reading command would; none for every other command.
 
-    ``pinned_rev`` says that the session reads files from a revision, ``cwd`` the folder from the root.
+    ``pinned_rev`` says that the session reads files from a revision.
     """
-    refusal = _refuse_revision(argv)
-    if refusal:
-        return Reading(refusal=refusal)
-    read = read_words(argv)
-    if read is None:
-        return None
-    items = translate(read, confined, cwd=cwd, pinned_rev=pinned_rev)
-    return Reading(items) if items else None
+    read = None if refuse_revision(argv) else read_words(argv)
+    return translate(read, confined, pinned_rev=pinned_rev) if read else ()
 
 
 def translate(
@@ -62,7 +46,7 @@ def translate(
     return tuple(dict.fromkeys(items))
 
 
-def _refuse_revision(argv: Sequence[str]) -> str:
+def refuse_revision(argv: Sequence[str]) -> str:
     """Say what to ask for instead of a file of another revision; '' for any other command."""
     if tuple(argv[:2]) != ("git", "show") or len(argv) != 3 or ":" not in argv[2]:
         return ""

@@ -1,6 +1,6 @@
 """Answers in JSON: versions of resources (``ETag``), and pages with a cursor.
 
-Specified in ``docs/reference/http.md``, versions and pages.
+Specified in ``docs/reference/http.md``, versions, pages and repeats.
 """
 
 from __future__ import annotations

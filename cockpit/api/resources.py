@@ -1,6 +1,6 @@
 """Tables as resources: how pages of their rows, newest first, and one row are read.
 
-See ``docs/reference/http.md``, versions and pages.
+See ``docs/reference/http.md``, versions, pages and repeats.
 """
 
 from __future__ import annotations

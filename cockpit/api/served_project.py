@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from cockpit.chains.chain_process import ChainCommandFailed, start_chain_command
-from cockpit.chains.chain_request import ChainRequest, find_requested
+from cockpit.chains.create_chain import ChainRequest, find_requested
 from cockpit.core.errors import CockpitError, IllegalTransition, Stale
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask

@@ -15,7 +15,7 @@ from textual import events
 from textual.screen import Screen
 
 import themes
-from cockpit.app.host import Host, MainScreen
+from cockpit.app.host import Host
 from cockpit.app.screens.starting_screen import StartingScreen
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.app.terminal.terminal_watch import INTERRUPTED
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
     from cockpit.app.actions.registry import Keys
+    from cockpit.app.screens.cockpit_screen import CockpitScreen
     from cockpit.loop.runtime import Runtime
 
 _SWITCH_S = 0.001
@@ -52,6 +53,7 @@ class CockpitApp(Host):
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
     COMMANDS = {_command_provider}  # noqa: RUF012 -- Textual's way
     TITLE = "cockpit"
+    _main: CockpitScreen | None
 
     def __init__(
         self,
@@ -116,7 +118,7 @@ class CockpitApp(Host):
             return StartingScreen(self._project)
         return self._make_main()
 
-    def _make_main(self) -> MainScreen:
+    def _make_main(self) -> CockpitScreen:
         from cockpit.app.prompt_draft import Draft
         from cockpit.app.screens.cockpit_screen import CockpitScreen
 
@@ -215,7 +217,7 @@ class CockpitApp(Host):
             self.fatal_error = error
             self.exit(1)
 
-    # Sessions and messages
+    # Messages
 
     def send_message(self, text: str, session_id: str | None = None) -> None:
         """Send a message to a session, by default to the followed one; an empty id starts one."""

@@ -26,6 +26,9 @@ class DecidingScreen(Screen[None]):
     ``monotonic`` gives seconds; ``session_id`` is the session that is followed first.
     """
 
+    panel: ProposalPanel
+    """It draws the proposal in front."""
+
     def __init__(self, monotonic: Callable[[], float], session_id: str = "") -> None:
         super().__init__()
         self._monotonic = monotonic
@@ -37,16 +40,6 @@ class DecidingScreen(Screen[None]):
         self._arm_timer: Timer | None = None
 
     # What a screen says
-
-    @property
-    def is_showing(self) -> bool:
-        """True while the user can see what is drawn."""
-        raise NotImplementedError
-
-    @property
-    def deciding_panel(self) -> ProposalPanel:
-        """The panel that draws the proposal in front."""
-        raise NotImplementedError
 
     @property
     def drawn_front(self) -> ProposalView | None:
@@ -61,10 +54,15 @@ class DecidingScreen(Screen[None]):
         """Show the current meaning of the keys."""
         raise NotImplementedError
 
+    # What is the same on all
+
+    @property
+    def is_showing(self) -> bool:
+        """True while the user can see what is drawn."""
+        return bool(getattr(self.app, "is_showing", True))
+
     def on_frame_noted(self) -> None:
         """Do something after a frame with a proposal in front was noted."""
-
-    # What is the same on all
 
     def watch_arming(self) -> None:
         """Look again and again whether the proposal in front is armed, while it is not."""
@@ -117,7 +115,7 @@ class DecidingScreen(Screen[None]):
         """Note which lines of the proposal are on the screen, now that a frame was drawn."""
         if self.key_policy.front is None or not self.is_showing:
             return
-        panel = self.deciding_panel
+        panel = self.panel
         if (keys := panel.list_keys()) != self._keys_drawn:
             self._keys_drawn = keys
             self.call_later(self.update_hints)  # the footer has the others, also below a dialog
@@ -140,7 +138,7 @@ class DecidingScreen(Screen[None]):
                 self._was_hidden = False
                 self.schedule_paint()
         armed = policy.is_armed
-        self.deciding_panel.armed = armed
+        self.panel.armed = armed
         if self._arm_timer is not None:
             waits = policy.open is not None and not armed
             (self._arm_timer.resume if waits else self._arm_timer.pause)()

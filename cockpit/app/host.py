@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import SuspendNotSupported
-from textual.events import Key
 from textual.screen import Screen
 
 from cockpit.app.terminal.terminal_app import TerminalApp
@@ -21,23 +20,17 @@ from cockpit.app.terminal.terminal_app import TerminalApp
 if TYPE_CHECKING:
     from cockpit.access.notices import Notifier
     from cockpit.app.actions.action import Action
-    from cockpit.app.actions.context import ActionContext, Pane
     from cockpit.app.all_projects.jump import Jump
     from cockpit.app.journal_feed import JournalFeed
-    from cockpit.app.key_policy import KeyPolicy
+    from cockpit.app.main_screen import MainScreen
     from cockpit.app.prompt_draft import Draft
-    from cockpit.app.screens.first_words import FirstWords
-    from cockpit.app.screens.panes import Panes
     from cockpit.app.screens.welcome_facts import WelcomeFacts
     from cockpit.app.session_runs import SessionRuns
     from cockpit.app.session_trail import SessionTrail
-    from cockpit.app.state.chain_trees import Trees
     from cockpit.app.state.header import SessionState
     from cockpit.app.state.kanban import Looking
     from cockpit.app.state.screen_state import State, Views
     from cockpit.loop.runtime import Runtime
-    from widgets.prompt.prompt import Prompt
-    from widgets.views import QueueView
 
 T = TypeVar("T")
 _DRAFT_S = 0.5
@@ -61,6 +54,8 @@ class Host(TerminalApp[int]):
     runs: SessionRuns
     """The sessions that this process drives."""
     draft: Draft
+    send_message: Callable[..., None]
+    """Sends a message to a session, by default to the followed one; an empty id starts one."""
     words_folder = ""
     """Where it is kept which words were explained to the user; empty explains none."""
 
@@ -162,10 +157,6 @@ class Host(TerminalApp[int]):
         """Follow a session; with an empty id none: the next message starts one."""
         self.session_id = session_id
         self._schedule_paint()
-
-    def send_message(self, text: str, session_id: str | None = None) -> None:
-        """Send a message to a session, by default to the followed one; an empty id starts one."""
-        raise NotImplementedError
 
     async def start_session(self, text: str) -> None:
         """Start a session with a message and follow it; an error is shown, and the text returns."""
@@ -302,74 +293,6 @@ class Host(TerminalApp[int]):
         await self.runs.stop()
         self._write_draft()
         self.exit(0)
-
-
-class MainScreen(Screen[None]):
-    """The screen with the four panes and the prompt, as actions use it."""
-
-    host: Host
-    prompt: Prompt
-    panes: Panes
-    key_policy: KeyPolicy
-    words: FirstWords
-    """Which words were explained to the user."""
-    trees: Trees
-    """How far the trees of chains are open."""
-    queue: QueueView
-    """The proposals as they are drawn."""
-    front_id = ""
-    """The proposal in front, by its id; empty without one."""
-    is_alone = False
-    """Whether the user turned to that proposal: it is drawn without those that are alike."""
-    kept_items: tuple[str, ...] | None = None
-    """The items of a context request that are still ticked; None while it is not narrowed."""
-    found_words = ""
-    """What the conversation was searched for last; empty before."""
-    wider_policy = ""
-    """The approval policy that waits for its second key; empty without one."""
-
-    @property
-    def word(self) -> str:
-        """The word that is explained; empty for none."""
-        raise NotImplementedError
-
-    @property
-    def pane(self) -> Pane:
-        """The pane that has the focus."""
-        raise NotImplementedError
-
-    @property
-    def context(self) -> ActionContext:
-        """The state on which the validity of actions depends, now."""
-        raise NotImplementedError
-
-    def before_key(self, key: str, pressed_at: float | None = None) -> bool:
-        """Handle a key before any widget does; return True when it is used up."""
-        raise NotImplementedError
-
-    def is_handled_late(self, event: Key) -> bool:
-        """Whether a key is for an action of the screen."""
-        raise NotImplementedError
-
-    def act(self, action_id: str) -> None:
-        """Run an action of the registry."""
-        raise NotImplementedError
-
-    def flash(self, text: str) -> None:
-        """Show ``text`` in the border of the prompt until the next key."""
-        raise NotImplementedError
-
-    def update_hints(self) -> None:
-        """Show the current meaning of the keys: footer, prompt and its border."""
-        raise NotImplementedError
-
-    def paint(self) -> None:
-        """Draw the current state now."""
-        raise NotImplementedError
-
-    def schedule_paint(self) -> None:
-        """Draw soon, at most thirty times a second."""
-        raise NotImplementedError
 
 
 class LiveScreen:

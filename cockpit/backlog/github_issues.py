@@ -104,7 +104,7 @@ def import_issues(
     """Create a task for every new issue, and update title and description of the others."""
     done = ImportCounts()
     for issue in issues:
-        task_id = _task_of(tx.connection, issue.source)
+        task_id = find_task_of(tx.connection, issue.source)
         if task_id is None:
             service.create_task(
                 tx,
@@ -127,7 +127,8 @@ def import_issues(
     return done
 
 
-def _task_of(connection: sqlite3.Connection, source: str) -> str | None:
+def find_task_of(connection: sqlite3.Connection, source: str) -> str | None:
+    """Return the task that was made of a source; None without one."""
     row = connection.execute(
         "SELECT task_id FROM tasks WHERE source=? AND source <> '' ORDER BY number LIMIT 1",
         (source,),

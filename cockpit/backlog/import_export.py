@@ -36,6 +36,7 @@ from cockpit.store.backlog.backlog_ids import (
     read_id,
 )
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES, Epic, Parents, Story
+from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
 
 P = TypeVar("P", Epic, Story)
@@ -71,48 +72,49 @@ class ImportCounts(Struct):
 def export_backlog(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
     """Every line, in an order in which each names only what came before it."""
     for status in (None, "archived"):
-        for epic in sorted(
-            EPICS.select(connection, status=status, limit=-1), key=lambda epic: epic.number
-        ):
-            yield {
-                "kind": "epic",
-                "id": epic.epic_id,
-                **{name: getattr(epic, name) for name in EPIC_FIELDS},
-                "source": epic.source,
-                "created_at": epic.created_at,
-                "done_at": epic.done_at,
-            }
+        epics = EPICS.select(connection, status=status, limit=-1)
+        yield from map(epic_line, sorted(epics, key=lambda epic: epic.number))
     for status in (None, "archived"):
-        for story in STORIES.select(connection, status=status, limit=-1):
-            yield {
-                "kind": "story",
-                "id": story.story_id,
-                "epic": story.epic_id,
-                "title": story.title,
-                "description": story.description,
-                "status": story.status,
-                "created_at": story.created_at,
-                "done_at": story.done_at,
-            }
+        yield from map(story_line, STORIES.select(connection, status=status, limit=-1))
     for status in (None, "archived"):
         for task in tasks.select(connection, status=status, limit=-1):
             yield {
                 "kind": "task",
                 "id": task.task_id,
                 "story": task.story_id,
-                **{name: getattr(task, name) for name in tasks.PLAIN_FIELDS},
+                **_read_fields(task, (*tasks.PLAIN_FIELDS, *_TIMES)),
                 "packages": list(task.packages),
                 "files": list(task.files),
                 "wip": None if task.wip is None else dict(task.wip),
-                **{name: getattr(task, name) for name in _TIMES},
             }
-    for dependency in dependencies.select_all(connection):
-        yield {
-            "kind": "dependency",
-            "task": dependency.task_id,
-            "depends_on": dependency.depends_on_task_id,
-            "type": dependency.dependency_type,
-        }
+    yield from map(dependency_line, dependencies.select_all(connection))
+
+
+def epic_line(epic: Epic) -> dict[str, Any]:
+    """Return the line of an epic."""
+    fields = _read_fields(epic, (*EPIC_FIELDS, "source", "created_at", "done_at"))
+    return {"kind": "epic", "id": epic.epic_id, **fields}
+
+
+def story_line(story: Story) -> dict[str, Any]:
+    """Return the line of a story."""
+    names = ("title", "description", "status", "created_at", "done_at")
+    fields = _read_fields(story, names)
+    return {"kind": "story", "id": story.story_id, "epic": story.epic_id, **fields}
+
+
+def dependency_line(dependency: dependencies.Dependency) -> dict[str, Any]:
+    """Return the line of a dependency."""
+    return {
+        "kind": "dependency",
+        "task": dependency.task_id,
+        "depends_on": dependency.depends_on_task_id,
+        "type": dependency.dependency_type,
+    }
+
+
+def _read_fields(row: Epic | Story | Task, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
 
 
 def read_lines(text: Iterable[str]) -> list[tuple[int, dict[str, Any]]]:

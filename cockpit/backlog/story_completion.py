@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cockpit.store.backlog import handoffs
 from cockpit.store.backlog.epics_and_stories import EPICS, SETTLED, STORIES
@@ -26,12 +26,7 @@ class Boundaries(Struct, frozen=True):
 
     def body(self) -> dict[str, bool | str | None]:
         """Return the JSON object of commands, tools and the journal."""
-        return {
-            "story_completed": self.story_completed,
-            "epic_completed": self.epic_completed,
-            "story_id": self.story_id,
-            "epic_id": self.epic_id,
-        }
+        return structs.asdict(self)
 
 
 BeforeDecay = Callable[[Tx, Boundaries], None]

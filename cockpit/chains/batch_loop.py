@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.agents.streams.provider_limit import ProviderLimited
@@ -27,14 +26,14 @@ from cockpit.chains.claim_batch import (
     seconds_until_retry,
 )
 from cockpit.chains.dispatcher import Dispatcher, LocalDispatcher
-from cockpit.chains.handover import HandoverCheck, UsageMeter, WorkerLimits
+from cockpit.chains.handover import UsageMeter, WorkerLimits
 from cockpit.chains.heartbeat import POLL_S, Heartbeat
 from cockpit.core.clock import clock_time, format_time
 from cockpit.learn.resume_line import one_line
 from cockpit.store.backlog import handoffs, queue_scope
 from cockpit.store.chains import chains, retry_delays, task_leases, task_runs, worker_metrics
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.end_reasons import CHAIN_LIMIT, DRAINED, TOKEN_LIMIT
+from cockpit.store.chains.end_reasons import CHAIN_LIMIT, DRAINED
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.chains import WorkerDelayed
 from cockpit.tasks.outage import LIMIT, Outage, describe_outage, is_outage, outage_reason
@@ -46,25 +45,6 @@ MAX_FAILURES = 2
 _BY = "engine"
 
 
-class WorkerEnd(Struct, frozen=True):
-    """Why a worker ended, and its totals."""
-
-    reason: str
-    """``pressure`` (token limit), ``quota`` (number of batches), ``limit`` (the chain's cost or time),
-    ``drained``, ``empty``, ``held`` (ready tasks conflict with tasks of others), or an outage:
-    ``no model: REASON``, ``no model for now: REASON``, ``machine: REASON``."""
-    tokens: int
-    dropped_share: float
-    batches: int
-    tasks_done: int
-    tasks_blocked: int
-    interrupted: int
-    """Tasks left in progress."""
-    cost_usd: float
-    exceeded: str = ""
-    """The measure behind ``pressure``: ``tokens`` or ``dropped``."""
-
-
 async def run_batches(
     context: TaskContext,
     chain: Chain,
@@ -73,11 +53,14 @@ async def run_batches(
     limits: WorkerLimits,
     say: Callable[[str], None],
     dispatcher: Dispatcher | None = None,
-) -> WorkerEnd:
-    """Run batches of the chain's scope as its worker ``ordinal``, whose row exists.
+) -> str:
+    """Run batches of the chain's scope as its worker ``ordinal``, whose row exists; returns why it ended.
+
+    That is ``pressure`` (token limit), ``quota`` (number of batches), ``limit`` (the chain's cost or time),
+    ``drained``, ``empty``, ``held`` (ready tasks conflict with tasks of others), or an outage:
+    ``no model: REASON``, ``no model for now: REASON``, ``machine: REASON``.
 
     ``dispatcher`` does the tasks; None: this process.
-
     ``say`` prints a line for the user. Setting ``context.stop`` ends the worker after the current steps;
     cancelling ends it within them. Raises ``IllegalTransition`` when the worker was declared dead,
     ``BatchInvalid``, and the store's errors.
@@ -90,7 +73,7 @@ async def run_batches(
             heartbeat.cancel()
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
-    return loop.result(reason)
+    return reason
 
 
 class _BatchLoop:
@@ -114,31 +97,14 @@ class _BatchLoop:
         self._size = read_batch_size(chain.batch)
         if dispatcher.at_once is not None and self._size.adaptive:
             self._size = BatchSize(dispatcher.at_once, adaptive=False)
-        self._meter = UsageMeter(context.store, limits, chain.chain_id, ordinal)
-        self._handover = HandoverCheck(self._meter, limits, say)
+        self._meter = UsageMeter(context.store, limits, chain.chain_id, ordinal, say)
         self.heartbeat = Heartbeat(context.store, chain, ordinal, self._meter, say)
-        self._counts: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._outages: Counter[str] = Counter()
         self._skipped: set[str] = set()
         self._outage = Outage()
         self._limited: set[str] = set()
         """Runners whose provider takes no more for now."""
-
-    def result(self, reason: str) -> WorkerEnd:
-        """The worker's totals."""
-        usage = self._meter.usage()
-        return WorkerEnd(
-            reason,
-            usage.tokens,
-            usage.dropped_share,
-            self.heartbeat.batches,
-            self._counts["done"],
-            self._counts["blocked"],
-            self._counts["interrupted"] + self._counts["failed"],
-            usage.cost_usd,
-            usage.exceeded if reason == TOKEN_LIMIT else "",
-        )
 
     async def run(self) -> str:
         """Run batch after batch; return why no other one starts."""
@@ -254,7 +220,7 @@ class _BatchLoop:
         until = self._chain.resume_until
         if until and format_time(self._store.clock.now()) > until:
             return CHAIN_LIMIT
-        return self._handover.before_batch(self.heartbeat.batches)
+        return self._meter.before_batch(self.heartbeat.batches)
 
     async def _run_batch(self, batch: Sequence[ClaimedTask]) -> list[TaskOutcome]:
         """Run the tasks of a batch at the same time, and record the batch."""
@@ -330,15 +296,10 @@ class _BatchLoop:
             )
 
         await self._store.write(record)
-        self._counts.update(
-            "blocked" if outcome in given_up else outcome.status for outcome in outcomes
-        )
 
     async def _run_task(self, task_id: str, outcomes: list[TaskOutcome]) -> TaskOutcome:
         """Run one task. An error ends this task only, not the other tasks of the batch."""
-        context = replace(
-            self._context, must_hand_over=partial(self._handover.before_step, task_id)
-        )
+        context = replace(self._context, must_hand_over=partial(self._meter.before_step, task_id))
         try:
             outcome = await self._dispatcher.run(context, task_id)
         except asyncio.CancelledError:

@@ -40,7 +40,7 @@ def claim_batch(
 
     Unfinished tasks come first, except those in ``skipped`` and those that wait after they broke off.
     Returns an empty list when no task can start. Journals ``task.taken_up`` for each resumed task, and
-    ``batch.started``.
+    ``batch.changed``.
     """
     leased = {lease.task_id for lease in task_leases.select_active(tx.connection, tx.now())}
     unfinished = unfinished_tasks(tx.connection, chain, tx.now())

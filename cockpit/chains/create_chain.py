@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cockpit.access.git_folders import locate_git_folders
 from cockpit.chains.claim_batch import has_work
@@ -23,6 +23,8 @@ from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.chains import ChainNoted
+from cockpit.store.journal.event_types import Action
 from cockpit.tasks.git import WorktreeError, git, try_git
 from cockpit.tasks.worktree import branch_prefix, ensure_chain_worktree, head_commit
 
@@ -79,23 +81,13 @@ async def create_chain(
     taken = frozenset(branches.splitlines())
 
     def insert(tx: Tx) -> Chain:
+        fields = {
+            **structs.asdict(options),
+            "scope_id": _scope_id(tx.connection, options),
+            "model": _absolute_model(options.model),
+        }
         chain = chains.create(
-            tx,
-            scope_kind=options.scope_kind,
-            scope_id=_scope_id(tx.connection, options),
-            headless=options.headless,
-            batch=options.batch,
-            approve=options.approve,
-            model=_absolute_model(options.model),
-            runner=options.runner,
-            max_chains=options.max_chains,
-            max_cost=options.max_cost,
-            max_wall_s=options.max_wall_s,
-            resume_until=options.resume_until,
-            base_branch=branch,
-            base_commit=base_commit,
-            prefix=prefix,
-            taken=taken,
+            tx, **fields, base_branch=branch, base_commit=base_commit, prefix=prefix, taken=taken
         )
         if within is not None:
             within(tx, chain)
@@ -186,3 +178,34 @@ def _absolute_model(model: str | None) -> str | None:
     """Return the model's name so that it means the same in any directory."""
     kind, _, path = (model or "").partition(":")
     return f"script:{Path(path).absolute()}" if kind == "script" else model
+
+
+class ChainRequest(Struct, frozen=True):
+    """Who asks for a chain."""
+
+    by: str
+    """The principal, as the journal names it."""
+    request: str
+    """The id of the request, which names one chain."""
+
+
+def record_request(tx: Tx, chain: Chain, request: ChainRequest) -> None:
+    """Journal that ``request`` started the chain.
+
+    Raises :class:`ChainRefused` where the same request did so before.
+    """
+    earlier = find_requested(tx.connection, request.request)
+    if earlier:
+        raise ChainRefused(f"This request has started {earlier} already.")
+    note = ChainNoted(chain_id=chain.chain_id, what="requested", request=request.request)
+    tx.journal(note, actor=request.by)
+
+
+def find_requested(connection: sqlite3.Connection, request: str) -> str:
+    """Return the chain that the request started; empty for none."""
+    row = connection.execute(
+        "SELECT json_extract(detail_json, '$.chain_id') FROM journal WHERE action=?"
+        " AND json_extract(detail_json, '$.request')=?",
+        (str(Action.CHAIN_NOTED), request),
+    ).fetchone()
+    return "" if row is None else str(row[0])

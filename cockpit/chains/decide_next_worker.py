@@ -60,19 +60,19 @@ def chain_usage(connection: sqlite3.Connection, chain: Chain) -> ChainUsage:
         (chain.chain_id,),
     ).fetchone()
     chain_workers = workers.select_for_chain(connection, chain.chain_id)
-    wall = sum(
-        (
-            parse_time(worker.ended_at or worker.beat_at) - parse_time(worker.started_at)
-        ).total_seconds()
-        for worker in chain_workers
-    )
     return ChainUsage(
         workers=sum(worker.status in ("clean", "stopped") for worker in chain_workers),
         tokens=int(tokens),
         cost_usd=float(cost),
-        wall_s=wall,
+        wall_s=sum(map(worker_seconds, chain_workers)),
         unpriced_tokens=int(unpriced),
     )
+
+
+def worker_seconds(worker: Worker) -> float:
+    """Return how long the worker ran, or has run so far."""
+    ended = parse_time(worker.ended_at or worker.beat_at)
+    return (ended - parse_time(worker.started_at)).total_seconds()
 
 
 def worker_limits(chain: Chain, used: ChainUsage, *, tokens: int) -> WorkerLimits:

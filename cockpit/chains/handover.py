@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from itertools import islice
 from typing import Final
 
 import msgspec
@@ -23,9 +22,6 @@ from cockpit.tasks import role_usage
 
 MAX_DROPPED_SHARE: Final = 0.5
 """A packet that leaves out more than this share of utility shows a role too little to decide well."""
-
-MOST_READ: Final = 32
-"""Tasks whose usage one beat of the worker reads again; besides, each is read before its own steps."""
 
 TOKENS, DROPPED = "tokens", "dropped"
 """The two measures behind the reason :data:`TOKEN_LIMIT`."""
@@ -114,12 +110,22 @@ class _TaskUsage(Struct):
 
 
 class UsageMeter:
-    """Measures one worker from the sessions of its roles while they run.
+    """Measures one worker from the sessions of its roles while they run, and decides when it ends.
 
-    It keeps the sums and what of them is a running task's: no look takes longer with more tasks.
+    It keeps the sums, and what of them is a running task's.
     """
 
-    def __init__(self, store: Store, limits: WorkerLimits, chain_id: str, ordinal: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        limits: WorkerLimits,
+        chain_id: str,
+        ordinal: int,
+        say: Callable[[str], None],
+    ) -> None:
+        """``say`` prints a line for the user, once."""
+        self._say = say
+        self._announced = False
         self._store = store
         self._limits = limits
         self._worker = (chain_id, ordinal)
@@ -146,10 +152,9 @@ class UsageMeter:
         return self.usage()
 
     def measure(self) -> WorkerUsage:
-        """Read the usage of :data:`MOST_READ` running tasks again, in turn, and return the worker's."""
-        for task_id in tuple(islice(self._running, MOST_READ)):
+        """Read the usage of the running tasks again, and return the worker's."""
+        for task_id in self._running:
             self._measure(task_id)
-            self._running[task_id] = self._running.pop(task_id)
         return self.usage()
 
     def _measure(self, task_id: str) -> None:
@@ -184,7 +189,7 @@ class UsageMeter:
             return 0.0
         # A session that has ended keeps its last packet: read it once.
         usage.measured_session = ended_sessions[-1]
-        return role_usage.dropped_share(connection, ended_sessions[-1:])
+        return role_usage.dropped_share(connection, ended_sessions[-1])
 
     def end_task(self, task_id: str) -> tuple[int, int]:
         """Stop counting the task.
@@ -207,27 +212,14 @@ class UsageMeter:
             wall_s=self._store.clock.monotonic() - self._started,
         )
 
-
-class HandoverCheck:
-    """Decides when a worker ends because of its limits, and says so once.
-
-    ``say`` prints a line for the user.
-    """
-
-    def __init__(self, meter: UsageMeter, limits: WorkerLimits, say: Callable[[str], None]) -> None:
-        self._meter = meter
-        self._limits = limits
-        self._say = say
-        self._announced = False
-
     def before_step(self, task_id: str) -> bool:
         """Whether the worker has to end before the next step of a running task."""
-        usage = self._meter.measure_task(task_id)
+        usage = self.measure_task(task_id)
         return bool(self._announce(usage, usage.end_reason_before_step))
 
     def before_batch(self, batches: int) -> str:
         """Why no batch may start after ``batches`` of them; empty while one may."""
-        usage = self._meter.usage()
+        usage = self.usage()
         if reason := self._announce(usage, usage.end_reason):
             return reason
         limit = self._limits.batches

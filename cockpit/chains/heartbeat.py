@@ -9,8 +9,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
-
 from cockpit.chains.claim_batch import ClaimedTask
 from cockpit.chains.handover import UsageMeter
 from cockpit.core.errors import Stale
@@ -93,25 +91,17 @@ class Heartbeat:
 
     def _announce_approvals(self) -> None:
         running = tuple(self._running)
-        approvals = self._store.read_now(lambda connection: pending_approvals(connection, running))
-        for approval in approvals:
-            if approval.proposal_id not in self._waiting:
-                self._say(f"{approval.task_id} waits for you: {one_line(approval.title)}")
-        self._waiting = frozenset(approval.proposal_id for approval in approvals)
+        approvals = self._store.read_now(lambda connection: _pending_approvals(connection, running))
+        for proposal_id, task_id, title in approvals:
+            if proposal_id not in self._waiting:
+                self._say(f"{task_id} waits for you: {one_line(title)}")
+        self._waiting = frozenset(proposal_id for proposal_id, _, _ in approvals)
 
 
-class PendingApproval(Struct, frozen=True):
-    """A pending proposal, and the task whose step waits for it."""
-
-    proposal_id: str
-    task_id: str
-    title: str
-
-
-def pending_approvals(
+def _pending_approvals(
     connection: sqlite3.Connection, task_ids: Sequence[str]
-) -> tuple[PendingApproval, ...]:
-    """Return the pending proposals of these tasks' current steps, oldest first."""
+) -> list[tuple[str, str, str]]:
+    """Return ids, tasks and titles of the pending proposals of these tasks' current steps, oldest first."""
     marks = ",".join("?" * len(task_ids))
     rows = connection.execute(
         "SELECT p.proposal_id, r.task_id, p.title FROM proposals p"  # noqa: S608 - marks
@@ -120,4 +110,4 @@ def pending_approvals(
         " ORDER BY p.created_at, p.proposal_id",
         tuple(task_ids),
     )
-    return tuple(PendingApproval(*row) for row in rows)
+    return rows.fetchall()

@@ -90,9 +90,8 @@ class ProgressLines:
             return ProgressLine(line) if is_ours else None
         if not isinstance(detail, _CHAIN_EVENTS) or detail.chain_id != self._chain_id:
             return None
-        if isinstance(detail, chains.BatchStarted):
+        if isinstance(detail, chains.BatchChanged):
             self._running_tasks |= set(detail.task_ids)
-        elif isinstance(detail, chains.BatchCompleted):
             self._running_tasks -= {*detail.done, *detail.blocked, *detail.interrupted}
         line = _line(detail)
         return ProgressLine(line) if line else None
@@ -118,11 +117,11 @@ def _line(detail: Detail) -> str:
     match detail:
         case chains.ChainChanged():
             return _chain(detail)
-        case chains.ChainFollowed():
+        case chains.ChainNoted(what="followed"):
             return f"Started because a session of {detail.agent} ended."
-        case chains.ChainRequested():
+        case chains.ChainNoted(what="requested"):
             return "Started by a program over HTTP."
-        case chains.ChainUnconfined():
+        case chains.ChainNoted():
             return f"⚠ no sandbox for {detail.subject}: {one_line(detail.reason)}"
         case chains.WorkerChanged():
             return _worker(detail)
@@ -131,9 +130,9 @@ def _line(detail: Detail) -> str:
             if detail.reason.startswith(f"{LIMIT}: "):
                 return f"{mark} s{detail.ordinal} paused: {describe_limit(detail.reason)}"
             return f"{mark} s{detail.ordinal} {describe_retry(detail.delay_s, detail.attempt)}"
-        case chains.BatchStarted():
+        case chains.BatchChanged(outcome=""):
             return f"  batch {detail.batch}: {', '.join(detail.task_ids)}"
-        case chains.BatchCompleted():
+        case chains.BatchChanged():
             return _batch_ended(detail)
         case TaskDelayed():
             step, retry = (
@@ -190,7 +189,7 @@ def _worker(detail: chains.WorkerChanged) -> str:
     return f"{mark} s{detail.ordinal} {reason}; {used}, {left_out}"
 
 
-def _batch_ended(detail: chains.BatchCompleted) -> str:
+def _batch_ended(detail: chains.BatchChanged) -> str:
     results = {"done": detail.done, "blocked": detail.blocked, "interrupted": detail.interrupted}
     parts = [f"{', '.join(tasks)} {name}" for name, tasks in results.items() if tasks]
     outcome = "ended" if detail.outcome == "completed" and detail.blocked else detail.outcome
@@ -237,13 +236,10 @@ _ROLE_EVENTS = (
 )
 _CHAIN_EVENTS = (
     chains.ChainChanged,
-    chains.ChainFollowed,
-    chains.ChainRequested,
-    chains.ChainUnconfined,
+    chains.ChainNoted,
     chains.WorkerChanged,
     chains.WorkerDelayed,
-    chains.BatchStarted,
-    chains.BatchCompleted,
+    chains.BatchChanged,
     TaskRunStep,
     TaskDelayed,
     TaskTakenUp,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.chains.claim_batch import has_work, scope_of
 from cockpit.chains.create_chain import ChainOptions, create_chain, resume_chain
@@ -21,8 +21,8 @@ from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.agents import AgentSessionEnded
-from cockpit.store.journal.details.chains import ChainFollowed
+from cockpit.store.journal.details.agents import AgentHook
+from cockpit.store.journal.details.chains import ChainNoted
 from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.event_types import Action
 
@@ -31,17 +31,6 @@ class NoChainStarted(CockpitError):
     """No chain starts after the session; the message says why."""
 
     code = "not_followed"
-
-
-class EndedSession(Struct, frozen=True):
-    """An external agent's session that has ended."""
-
-    seq: int
-    """The journal row of its end."""
-    agent: str
-    session: str
-    """The agent's own id of the session."""
-    reason: str
 
 
 async def start_after_session(
@@ -62,33 +51,40 @@ async def start_after_session(
     )
 
 
-def session_before(connection: sqlite3.Connection, chain: Chain) -> EndedSession | None:
+def session_before(connection: sqlite3.Connection, chain: Chain) -> ChainNoted | None:
     """Return the session that the chain was started or resumed after; None where the user did that."""
     row = connection.execute(
         "SELECT action, detail_json FROM journal WHERE seq=(SELECT max(seq) FROM journal"
-        " WHERE (action='chain.followed' OR (action='chain.changed' AND"
-        " json_extract(detail_json, '$.what') IN ('created','resumed')))"
+        " WHERE action IN ('chain.noted','chain.changed')"
+        " AND json_extract(detail_json, '$.what') IN ('created','resumed','followed')"
         " AND json_extract(detail_json, '$.chain_id')=?)",
         (chain.chain_id,),
     ).fetchone()
-    if row is None or row[0] != Action.CHAIN_FOLLOWED:
+    if row is None or row[0] != Action.CHAIN_NOTED:
         return None
-    followed = decode_detail(ChainFollowed, row[1])
-    return EndedSession(followed.after, followed.agent, followed.agent_session, followed.reason)
+    return decode_detail(ChainNoted, row[1])
 
 
-def _load_ended_session(connection: sqlite3.Connection, seq: int) -> EndedSession:
+def _load_ended_session(connection: sqlite3.Connection, seq: int) -> ChainNoted:
+    """Return what a chain that follows the session is journalled with, but for the chain."""
     row = connection.execute(
         "SELECT detail_json FROM journal WHERE seq=? AND action=?",
-        (seq, str(Action.AGENT_SESSION_ENDED)),
+        (seq, str(Action.AGENT_HOOK)),
     ).fetchone()
-    if row is None:
+    ended = None if row is None else decode_detail(AgentHook, row[0])
+    if ended is None or ended.event != "SessionEnd":
         raise NotFound(f"Journal row {seq} is not the end of an agent's session.")
-    ended = decode_detail(AgentSessionEnded, row[0])
-    return EndedSession(seq, ended.agent, ended.agent_session, ended.reason)
+    return ChainNoted(
+        chain_id="",
+        what="followed",
+        after=seq,
+        agent=ended.agent,
+        agent_session=ended.agent_session,
+        reason=ended.reason,
+    )
 
 
-def _resume_unfinished(tx: Tx, ended: EndedSession, create: bool) -> Chain | None:
+def _resume_unfinished(tx: Tx, ended: ChainNoted, create: bool) -> Chain | None:
     """Resume the newest unfinished chain; return None where a new one is to be created."""
     connection = tx.connection
     _refuse_while_running(connection)
@@ -107,7 +103,7 @@ def _resume_unfinished(tx: Tx, ended: EndedSession, create: bool) -> Chain | Non
     return None
 
 
-def _check_new_chain(tx: Tx, chain: Chain, ended: EndedSession) -> None:
+def _check_new_chain(tx: Tx, chain: Chain, ended: ChainNoted) -> None:
     """Refuse a new chain while another one runs, and one without a ready task."""
     _refuse_while_running(tx.connection, but=chain.chain_id)
     if not count_ready(tx.connection, scope_of(chain)):
@@ -132,14 +128,6 @@ def _obstacle(connection: sqlite3.Connection, chain: Chain) -> str:
     return f"has reached {reached}" if reached else ""
 
 
-def _journal_followed(tx: Tx, chain: Chain, ended: EndedSession) -> None:
-    tx.journal(
-        ChainFollowed(
-            chain_id=chain.chain_id,
-            after=ended.seq,
-            agent=ended.agent,
-            agent_session=ended.session,
-            reason=ended.reason,
-        ),
-        actor="policy:on_session_end",
-    )
+def _journal_followed(tx: Tx, chain: Chain, ended: ChainNoted) -> None:
+    followed = replace(ended, chain_id=chain.chain_id)
+    tx.journal(followed, actor="policy:on_session_end")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -73,7 +75,11 @@ async def supervise(supervision: Supervision, chain_id: str) -> Chain:
         running = await store.write(lambda tx: _running_worker(tx, chain_id))
         if running is not None:
             await _await_worker(
-                supervision, chain_id, running.ordinal, running.pid, _process_ended(running.process)
+                supervision,
+                chain_id,
+                running.ordinal,
+                running.pid,
+                partial(_has_ended, running.process),
             )
             continue
         ordinal = _next_ordinal(store, chain_id)
@@ -91,7 +97,7 @@ async def supervise(supervision: Supervision, chain_id: str) -> Chain:
             why = f"{NO_ROOM}: {fault}" if fault else str(error)
             failed_starts += 1
             continue
-        await _await_worker(supervision, chain_id, ordinal, child.pid, _child_ended(child))
+        await _await_worker(supervision, chain_id, ordinal, child.pid, partial(_has_exited, child))
         failed_starts = failed_starts + 1 if _next_ordinal(store, chain_id) == ordinal else 0
         why = _log_tail(log_path(supervision.place, chain_id, ordinal)) if failed_starts else ""
 
@@ -219,13 +225,12 @@ async def _wait_before_retry(
         await store.clock.sleep(min(POLL_S, left))
 
 
-def _process_ended(process: str) -> Callable[[], bool]:
-    """Return a check whether a process that another supervisor started has ended."""
-    return lambda: not is_process_alive(process)
+def _has_ended(process: str) -> bool:
+    return not is_process_alive(process)
 
 
-def _child_ended(child: subprocess.Popen[bytes]) -> Callable[[], bool]:
-    return lambda: child.poll() is not None
+def _has_exited(child: subprocess.Popen[bytes]) -> bool:
+    return child.poll() is not None
 
 
 async def _await_worker(
@@ -281,3 +286,35 @@ def _log_tail(path: Path) -> str:
     except OSError:
         return "they wrote no output"
     return clip_start(output, _LOG_TAIL) or "they wrote no output"
+
+
+REASON = "all of its processes died"
+
+
+def find_dead_chains(connection: sqlite3.Connection) -> list[str]:
+    """Return the chains that run by their row and that no process supervises or works for."""
+    open_chains = connection.execute(
+        "SELECT chain_id FROM chains WHERE status IN ('running','draining') ORDER BY number"
+    ).fetchall()
+    return [chain_id for (chain_id,) in open_chains if _is_dead(connection, chain_id)]
+
+
+def close_dead_chains(tx: Tx) -> list[Chain]:
+    """End these chains, mark their workers as crashed, and free the leases of their tasks."""
+    ended = []
+    for chain_id in find_dead_chains(tx.connection):
+        chain = chains.load(tx.connection, chain_id)
+        mark_dead_workers(tx, chain_id)
+        status = "stopped" if chain.status == "draining" else "failed"
+        ended.append(chains.end(tx, chain_id, status, REASON))
+    return ended
+
+
+def _is_dead(connection: sqlite3.Connection, chain_id: str) -> bool:
+    chain = chains.load(connection, chain_id)
+    if chain.owner is None or chains.is_watched(chain):
+        return False  # without an owner it is being handed over by a process that lives
+    return all(
+        worker.status != "running" or workers.explain_death(worker)
+        for worker in workers.select_for_chain(connection, chain_id)
+    )

@@ -1,7 +1,7 @@
 """Ending what no process looks after any more: dead chains, and proposals past their deadline.
 
 Commands do it when they open the store, a screen or a server while it runs: it may be the only cockpit for
-days. See ``docs/reference/chains.md``, when a worker ends, and ``docs/reference/loop.md``, approvals.
+days. See ``docs/reference/chains.md``, when a worker ends, and ``docs/reference/loop.md``, decisions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOK_S = 5.0
 def describe_end(chain: chains.Chain) -> str:
     """Say that a dead chain was closed, and what resumes it."""
     ended = end_sentence(f"{chain.chain_id} has ended: {chain.reason}")
-    return f"{ended} `cockpit chain resume` resumes it."
+    return f"{ended} `cockpit work --continue` resumes it."
 
 
 def end_unattended(store: Store) -> list[chains.Chain]:
@@ -36,7 +36,7 @@ def end_unattended(store: Store) -> list[chains.Chain]:
     if not store.read_now(chains.has_open):
         return []
     from cockpit.access.user_presence import find_agent
-    from cockpit.chains.close_dead_chains import close_dead_chains, find_dead_chains
+    from cockpit.chains.supervisor import close_dead_chains, find_dead_chains
     from cockpit.core.processes import sees_all_processes
 
     # What an agent's sandbox does not show of the machine's processes is not dead.

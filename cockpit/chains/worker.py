@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from cockpit.backlog.work_settings import WorkSettings
-from cockpit.chains.batch_loop import WorkerEnd, run_batches
+from cockpit.chains.batch_loop import run_batches
 from cockpit.chains.create_chain import ChainRefused
 from cockpit.chains.decide_next_worker import chain_usage, decide_chain, worker_limits
 from cockpit.chains.dispatcher import open_dispatcher
@@ -48,15 +48,29 @@ async def run_worker(
     """
     chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     if chain.status not in chains.OPEN:
-        raise ChainRefused(f"{chain_id} is {chain.status}. Resume it with `cockpit chain resume`.")
+        raise ChainRefused(
+            f"{chain_id} is {chain.status}. Resume it with `cockpit work --continue`."
+        )
     await store.write(
         lambda tx: workers.start(tx, chain, ordinal, token_limit=work.session_token_limit)
     )
-    context = _task_context(store, place, settings, work, chain, ordinal)
+    context = TaskContext(
+        store=store,
+        place=place,
+        settings=settings,
+        chain_id=chain_id,
+        ordinal=ordinal,
+        chain_branch=chain.branch,
+        approve=chain.approve,
+        model=chain.model or settings.model.model,
+        runner=chain.runner,
+        work=work,
+        before_decay=collect_before_decay(chain_id),
+    )
     used = store.read_now(lambda connection: chain_usage(connection, chain))
     limits = worker_limits(chain, used, tokens=work.session_token_limit)
 
-    async def run() -> WorkerEnd:
+    async def run() -> str:
         async with open_dispatcher(scale or ScaleSettings(), context, chain, say) as dispatcher:
             return await run_batches(
                 context, chain, ordinal, limits=limits, say=say, dispatcher=dispatcher
@@ -65,15 +79,15 @@ async def run_worker(
     batches = asyncio.ensure_future(run())
     stop_watch = asyncio.create_task(_watch_for_stop(store, context, chain_id, batches))
     try:
-        end = await _wait_for(batches)
+        await asyncio.wait([batches])
+        ended = ("stopped", "stopped") if batches.cancelled() else ("clean", batches.result())
     except (Exception, asyncio.CancelledError) as error:
         reason = f"it broke off: {error or type(error).__name__}"[:500]
         await store.write(lambda tx: _record_crash(tx, chain, ordinal, reason))
         raise
     finally:
         stop_watch.cancel()
-    status, reason = ("stopped", "stopped") if end is None else ("clean", end.reason)
-    return await store.write(lambda tx: _record_end(tx, chain, ordinal, status, reason))
+    return await store.write(lambda tx: _record_end(tx, chain, ordinal, *ended))
 
 
 def _record_end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) -> Worker:
@@ -86,37 +100,8 @@ def _record_end(tx: Tx, chain: Chain, ordinal: int, status: str, reason: str) ->
     return worker
 
 
-def _task_context(
-    store: Store,
-    place: ProjectPaths,
-    settings: RuntimeSettings,
-    work: WorkSettings,
-    chain: Chain,
-    ordinal: int,
-) -> TaskContext:
-    return TaskContext(
-        store=store,
-        place=place,
-        settings=settings,
-        chain_id=chain.chain_id,
-        ordinal=ordinal,
-        chain_branch=chain.branch,
-        approve=chain.approve,
-        model=chain.model or settings.model.model,
-        runner=chain.runner,
-        work=work,
-        before_decay=collect_before_decay(chain.chain_id),
-    )
-
-
-async def _wait_for(batches: asyncio.Future[WorkerEnd]) -> WorkerEnd | None:
-    """Return the result of the batches; None when they were stopped within their steps."""
-    await asyncio.wait([batches])
-    return None if batches.cancelled() else batches.result()
-
-
 async def _watch_for_stop(
-    store: Store, context: TaskContext, chain_id: str, batches: asyncio.Future[WorkerEnd]
+    store: Store, context: TaskContext, chain_id: str, batches: asyncio.Future[str]
 ) -> None:
     while True:
         chain = store.read_now(lambda connection: chains.load(connection, chain_id))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cockpit.agents.registry.installed_agents import Installation, find_installation
-from cockpit.agents.registry.known_agents import load_agents
 from cockpit.collections.collection import Collection, Listed, View
 from cockpit.core.errors import NotFound
 
+if TYPE_CHECKING:
+    from cockpit.agents.registry.installed_agents import Installation
+
 
 def _read(view: View) -> Listed[Installation]:
+    from cockpit.agents.registry.installed_agents import find_installation
+    from cockpit.agents.registry.known_agents import load_agents
+
     registry = load_agents(view.user_dir)
     installations = [find_installation(agent, os.environ) for agent in registry.agents.values()]
     installations.sort(key=lambda entry: (not entry.program, entry.agent.name))
@@ -19,6 +23,9 @@ def _read(view: View) -> Listed[Installation]:
 
 
 def _find(view: View, name: str) -> Installation:
+    from cockpit.agents.registry.installed_agents import find_installation
+    from cockpit.agents.registry.known_agents import load_agents
+
     agents = load_agents(view.user_dir).agents
     if name not in agents:
         raise NotFound(f"There is no agent {name}. There are {', '.join(sorted(agents))}.")
@@ -54,7 +61,7 @@ def say_how_to_install(entry: Installation) -> str:
     return f"see {agent.docs}" if agent.docs else "your own agent: its command is not on the PATH"
 
 
-COLLECTION = Collection[Installation](
+COLLECTION: Collection[Installation] = Collection(
     name="agents",
     command="agents",
     title="Agents",

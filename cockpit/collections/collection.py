@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from msgspec import Struct, to_builtins
 
@@ -19,8 +19,11 @@ from cockpit.access.token_scopes import READ, NotAllowed
 from cockpit.core.clock import Clock
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.transaction import Tx
+
+# A screen describes its lists before it opens one: what reads their rows is imported where it is used.
+if TYPE_CHECKING:
+    from cockpit.loop.runtime_settings import RuntimeSettings
 
 Row = TypeVar("Row")
 

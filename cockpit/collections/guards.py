@@ -6,26 +6,29 @@ Nothing of a guard's file is run to list it. Specified in ``docs/reference/guard
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cockpit.chains.report.guard_overview import GuardRow, read_guards, read_refusals
 from cockpit.collections.collection import Collection, Doing, Part, Verb, View
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
-from cockpit.loop.session_state.list_own_guards import (
-    GuardRefused,
-    approve_shown,
-    list_own_guards,
-)
 from cockpit.store.guards import approved_guards
+
+if TYPE_CHECKING:
+    from cockpit.chains.report.guard_overview import GuardRow
 
 
 def _read(view: View) -> Sequence[GuardRow]:
+    from cockpit.chains.report.guard_overview import read_guards
+    from cockpit.loop.session_state.list_own_guards import list_own_guards
+
     own = list_own_guards(view.connection, view.place, view.user_dir)
     return read_guards(view.connection, own)
 
 
 def _find(view: View, name: str) -> GuardRow:
+    from cockpit.chains.report.guard_overview import read_refusals
+    from cockpit.loop.session_state.list_own_guards import GuardRefused
+
     rows = [row for row in _read(view) if name in (row.name, row.name.partition(":")[2])]
     if not rows:
         raise NotFound(f"There is no guard {name}.")
@@ -37,6 +40,8 @@ def _find(view: View, name: str) -> GuardRow:
 
 
 def _approve(doing: Doing, row: GuardRow) -> str:
+    from cockpit.loop.session_state.list_own_guards import GuardRefused, approve_shown
+
     if row.own is None or row.own.file is None:
         why = row.own.note if row.own else "it is cockpit's own, and always on"
         raise GuardRefused(f"{row.name} cannot be approved: {why}")
@@ -99,7 +104,7 @@ def _count(rows: Sequence[GuardRow]) -> str:
     return f"{len(rows) - own} of cockpit's own, {own} of yours · {refused:,} refused"
 
 
-COLLECTION = Collection[GuardRow](
+COLLECTION: Collection[GuardRow] = Collection(
     name="guards",
     command="guards",
     title="Guards",

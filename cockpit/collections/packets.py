@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -11,10 +11,12 @@ from cockpit.collections.choose_session import choose_session
 from cockpit.collections.collection import Collection, Field, Part, View, open_records
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
-from cockpit.loop.views.prompt_cost import PromptCost, read_prompt_cost
 from cockpit.store.context import facts, packets
 from cockpit.store.context.packets import StoredPacket
 from cockpit.store.sessions import waves
+
+if TYPE_CHECKING:
+    from cockpit.loop.views.prompt_cost import PromptCost
 
 
 class PacketRow(Struct, frozen=True):
@@ -27,6 +29,8 @@ class PacketRow(Struct, frozen=True):
 
 
 def _read(view: View, session: str | None) -> Sequence[PacketRow]:
+    from cockpit.loop.views.prompt_cost import read_prompt_cost
+
     connection = open_records(view)
     session_id = choose_session(connection, session or view.session_id or None)
     return [
@@ -36,6 +40,8 @@ def _read(view: View, session: str | None) -> Sequence[PacketRow]:
 
 
 def _find(view: View, name: str, session: str | None = None) -> PacketRow:
+    from cockpit.loop.views.prompt_cost import read_prompt_cost
+
     connection = open_records(view)
     if name != "last" and not name.isdecimal():
         stored = packets.load(connection, waves.load(connection, name).wave_id)
@@ -107,7 +113,7 @@ def _detail(row: PacketRow) -> Iterator[Part]:
     yield Part("facts", entries)
 
 
-COLLECTION = Collection[PacketRow](
+COLLECTION: Collection[PacketRow] = Collection(
     name="packets",
     command="packet",
     title="Packets",

@@ -13,7 +13,6 @@ from msgspec import Struct
 from cockpit.collections.collection import Collection, Field, Part, View
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
-from cockpit.orient.profile_changes.change_preview import fetch_bound
 from cockpit.orient.profile_changes.profile_json import profile_document
 from cockpit.store.context import profile_changes
 from cockpit.store.context.profile_model import WEIGHT_ONE, Profile, Rule
@@ -67,6 +66,8 @@ def _word_weights(rule: Rule) -> str:
 
 
 def _detail(row: ProfileRow) -> Iterator[Part]:
+    from cockpit.orient.profile_changes.change_preview import fetch_bound
+
     chosen, running = row.profile, row.running
     left = "" if running is None else pluralize(running["horizon_waves"], "wave")
     yield Part(text=f"{chosen.profile_id} version {chosen.version}")
@@ -107,7 +108,7 @@ def _detail(row: ProfileRow) -> Iterator[Part]:
     yield Part("sessions read without asking", fetching)
 
 
-COLLECTION = Collection[ProfileRow](
+COLLECTION: Collection[ProfileRow] = Collection(
     name="profiles",
     command="profile",
     title="Profile",

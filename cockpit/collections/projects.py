@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cockpit.access.user_presence import require_no_agent
 from cockpit.collections.collection import Collection, View
 from cockpit.core.clock import format_time
-from cockpit.core.project import known_projects
-from cockpit.loop.all_projects.follow_projects import read_all
-from cockpit.loop.all_projects.project_reader import ProjectState
+
+if TYPE_CHECKING:
+    from cockpit.loop.all_projects.project_reader import ProjectState
 
 
 def _read(view: View) -> Sequence[ProjectState]:
+    from cockpit.loop.all_projects.follow_projects import read_all
+
     require_no_agent("a look at all projects")
     return list(read_all().values())
 
 
 def _find(view: View, name: str) -> ProjectState:
+    from cockpit.core.project import known_projects
+
     key = known_projects.find_known(name).key
     return next(row for row in _read(view) if row.project.key == key)
 
@@ -44,7 +48,7 @@ def _body(row: ProjectState) -> dict[str, Any]:
     }
 
 
-COLLECTION = Collection[ProjectState](
+COLLECTION: Collection[ProjectState] = Collection(
     name="projects",
     command="projects",
     title="Projects",

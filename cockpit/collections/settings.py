@@ -6,16 +6,13 @@ Specified in ``docs/reference/configuration.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cockpit.access.token_scopes import ADMIN
 from cockpit.collections.collection import Collection, Field, Part, View
-from cockpit.config.change_setting import (
-    SettingRow,
-    describe_value,
-    find_setting,
-    list_settings,
-)
+
+if TYPE_CHECKING:
+    from cockpit.config.change_setting import SettingRow
 
 _PROJECT = {
     "neutral": "any value, as it protects nothing",
@@ -27,10 +24,14 @@ _PROJECT = {
 
 
 def _read(view: View, only_set: bool) -> Sequence[SettingRow]:
+    from cockpit.config.change_setting import list_settings
+
     return [row for row in list_settings(view.place.folder) if row.origin or not only_set]
 
 
 def _find(view: View, name: str) -> SettingRow:
+    from cockpit.config.change_setting import find_setting
+
     key = find_setting(name)
     return next(row for row in _read(view, only_set=False) if row.key.full == key.full)
 
@@ -45,10 +46,18 @@ def _body(row: SettingRow) -> dict[str, Any]:
     }
 
 
+def _value(row: SettingRow) -> str:
+    from cockpit.config.change_setting import describe_value
+
+    return describe_value(row.value)
+
+
 def _detail(row: SettingRow) -> Sequence[Part]:
+    from cockpit.config.change_setting import describe_value
+
     facts = [
         ("setting", row.key.full),
-        ("value", describe_value(row.value)),
+        ("value", _value(row)),
         ("from", row.origin or "the default"),
         ("default", describe_value(row.key.default)),
         ("allowed", row.key.allowed),
@@ -58,7 +67,7 @@ def _detail(row: SettingRow) -> Sequence[Part]:
     return Part(text=row.key.purpose), Part(fields=facts)
 
 
-COLLECTION = Collection[SettingRow](
+COLLECTION: Collection[SettingRow] = Collection(
     name="settings",
     command="settings",
     title="Settings",
@@ -72,7 +81,7 @@ COLLECTION = Collection[SettingRow](
     sample="limits.max_waves",
     columns={
         "SETTING": lambda row: f"{row.key.table}.{row.key.name}",
-        "VALUE": lambda row: describe_value(row.value),
+        "VALUE": _value,
         "FROM": lambda row: row.origin or "default",
         "PURPOSE": lambda row: row.key.purpose,
     },

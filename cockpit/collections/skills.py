@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -15,25 +15,28 @@ from msgspec.structs import replace
 from cockpit.access.user_presence import require_no_agent
 from cockpit.collections.collection import Collection, Doing, Field, Listed, Part, Verb, View
 from cockpit.core.errors import NotFound
-from cockpit.core.skills.check_skill import check_skill
 from cockpit.core.skills.skill import LAYERS, Skill
 from cockpit.core.text import pluralize
-from cockpit.loop.skills.list_skills import ListedSkill, list_skills
-from cockpit.loop.skills.project_skills import ProjectSkills, open_project_skills
-from cockpit.loop.skills.session_skills import want_skill
-from cockpit.orient.skills.choose_skills import choose_skills, format_score
+
+if TYPE_CHECKING:
+    from cockpit.loop.skills.list_skills import ListedSkill
+    from cockpit.loop.skills.project_skills import ProjectSkills
 
 _ABSENT = ("available", "named", "leaves")
 _AS_OFFERS = {"loaded": "active", "waits": "offered", "leaves": "suspended", "named": "new"}
 
 
 def _open(view: View) -> ProjectSkills:
+    from cockpit.loop.skills.project_skills import open_project_skills
+
     project_skills = open_project_skills(view.place, view.user_dir, os.environ)
     project_skills.refresh()
     return project_skills
 
 
 def _read(view: View, task: str | None) -> Listed[ListedSkill]:
+    from cockpit.loop.skills.list_skills import list_skills
+
     project_skills = _open(view)
     rows = list_skills(view.connection, project_skills, view.session_id)
     if task is not None:
@@ -50,6 +53,8 @@ def _choose(
     project_skills: ProjectSkills, rows: Sequence[ListedSkill], task: str
 ) -> Sequence[ListedSkill]:
     """Return the skills that a task of these words would load or name."""
+    from cockpit.orient.skills.choose_skills import choose_skills
+
     by_name = {row.skill.name: row for row in rows}
     return [
         replace(
@@ -71,6 +76,8 @@ def _find(view: View, name: str) -> ListedSkill:
 
 
 def _toggle(doing: Doing, row: ListedSkill) -> str:
+    from cockpit.loop.skills.session_skills import want_skill
+
     require_no_agent("loading or unloading a skill")
     session_id, loads = doing.view.session_id, row.state in _ABSENT
     want_skill(doing.tx, session_id, row.skill.name, load=loads)
@@ -83,6 +90,8 @@ def _layer(skill: Skill) -> str:
 
 
 def _columns(rows: Sequence[ListedSkill]) -> Mapping[str, Any]:
+    from cockpit.orient.skills.choose_skills import format_score
+
     name = {"NAME": lambda row: row.skill.name}
     state = {"STATE": lambda row: row.state}
     if any(row.score is not None for row in rows):
@@ -114,6 +123,8 @@ def _body(row: ListedSkill) -> dict[str, Any]:
 
 def find_problems(skill: Skill) -> Sequence[tuple[str, str]]:
     """Return what is wrong with a skill, or odd, each as an error or a warning."""
+    from cockpit.core.skills.check_skill import check_skill
+
     is_ours = skill.layer == LAYERS[0] or skill.folder.parent.parent.name == ".cockpit"
     return [
         ("error" if finding.is_error else "warning", finding.text)
@@ -157,7 +168,7 @@ def _about(row: ListedSkill) -> str:
     return f"{row.tokens:,} tokens · {why}" if why else row.skill.layer
 
 
-COLLECTION = Collection[ListedSkill](
+COLLECTION: Collection[ListedSkill] = Collection(
     name="skills",
     command="skills",
     title="Skills",

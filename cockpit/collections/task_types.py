@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -15,14 +15,9 @@ from msgspec.structs import replace
 from cockpit.collections.collection import Collection, Listed, Part, View
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
-from cockpit.loop.intake.layered_files import LAYERS
-from cockpit.loop.intake.task_type_layers import (
-    LayerChange,
-    LayeredType,
-    describe_keys,
-    explain_layers,
-)
-from cockpit.loop.trust.list_rules import list_states
+
+if TYPE_CHECKING:
+    from cockpit.loop.intake.task_type_layers import LayerChange, LayeredType
 
 _TEXTS = ("template", "project_words")
 _LOOPS = {
@@ -34,6 +29,9 @@ _AS_OFFERS = {"trusted": "suspended", "collapsed": "active"}
 
 
 def _read(view: View) -> Listed[LayeredType]:
+    from cockpit.loop.intake.task_type_layers import explain_layers
+    from cockpit.loop.trust.list_rules import list_states
+
     types, problems = explain_layers(view.place.home, view.user_dir)
     states = (
         () if view.connection is None else list_states(view.connection, view.clock, view.settings)
@@ -59,6 +57,8 @@ def _loops(row: LayeredType) -> str:
 
 
 def _sign(row: LayeredType) -> str:
+    from cockpit.loop.intake.layered_files import LAYERS
+
     if row.changes or row.first != LAYERS[0]:
         return "active"
     if row.state is None:
@@ -96,6 +96,8 @@ def _word_change(change: LayerChange) -> str:
 
 
 def _detail(row: LayeredType) -> Sequence[Part]:
+    from cockpit.loop.intake.task_type_layers import describe_keys
+
     keys = describe_keys(row.kind)
     loops = [("loops", "nothing was decided in it yet")]
     if row.state is not None:
@@ -114,12 +116,14 @@ def _detail(row: LayeredType) -> Sequence[Part]:
 
 
 def _count(rows: Sequence[LayeredType]) -> str:
+    from cockpit.loop.intake.layered_files import LAYERS
+
     counts = Counter(row.kind.source_layer for row in rows)
     text = ", ".join(f"{counts[layer]} {layer}" for layer in LAYERS if counts[layer])
     return f"{text} · {sum(bool(row.changes) for row in rows)} changed by a layer above"
 
 
-COLLECTION = Collection[LayeredType](
+COLLECTION: Collection[LayeredType] = Collection(
     name="task-types",
     command="task-types",
     title="Task types",

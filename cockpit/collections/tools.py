@@ -6,13 +6,14 @@ Listing loads no file and starts no server. Specified in ``docs/reference/tools.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cockpit.collections.collection import Collection, Listed, Part, View
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.text import pluralize
-from cockpit.loop.tools.added_tools import open_catalog
-from cockpit.loop.tools.list_tools import ToolRow, list_rows
+
+if TYPE_CHECKING:
+    from cockpit.loop.tools.list_tools import ToolRow
 
 
 class NameShared(CockpitError):
@@ -23,6 +24,9 @@ class NameShared(CockpitError):
 
 def _read(view: View) -> Listed[ToolRow]:
     # Where there is no sandbox, a call says so.
+    from cockpit.loop.tools.added_tools import open_catalog
+    from cockpit.loop.tools.list_tools import list_rows
+
     catalog = open_catalog(view.place, view.settings, has_sandbox=True)
     rows = list_rows(view.connection, catalog)
     approved = {row.place for row in rows if row.kind == "mcp"}
@@ -106,7 +110,7 @@ def _count(rows: Sequence[ToolRow]) -> str:
     return text if rows else "what agents may call beside cockpit's own"
 
 
-COLLECTION = Collection[ToolRow](
+COLLECTION: Collection[ToolRow] = Collection(
     name="tools",
     command="tools",
     title="Tools",

@@ -6,14 +6,16 @@ Specified in ``docs/reference/trust.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cockpit.collections.collection import Collection, Doing, Field, Listed, Part, Verb, View
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
-from cockpit.loop.trust.decide_rules import accept_rule, revoke_rule, suspend_rule
-from cockpit.loop.trust.list_rules import ListedRule, list_evidence, list_rules
+
+if TYPE_CHECKING:
+    from cockpit.loop.trust.list_rules import ListedRule
 
 _ENDED = ("revoked", "expired")
 _ACCEPTABLE = ("offered", "suspended", *_ENDED)
@@ -22,6 +24,8 @@ _ACCEPTABLE = ("offered", "suspended", *_ENDED)
 def _read(view: View, every: bool, offers: bool) -> Listed[ListedRule]:
     if view.connection is None:
         return Listed(())
+    from cockpit.loop.trust.list_rules import list_rules
+
     listing = list_rules(view.connection, view.clock, view.settings)
     rows = [
         rule
@@ -32,6 +36,8 @@ def _read(view: View, every: bool, offers: bool) -> Listed[ListedRule]:
 
 
 def _find(view: View, name: str) -> ListedRule:
+    from cockpit.loop.trust.list_rules import list_evidence
+
     for rule in _read(view, every=True, offers=False).rows:
         if rule.rule_id == name and view.connection is not None:
             evidence = list_evidence(view.connection, view.clock, view.settings, name)
@@ -40,6 +46,8 @@ def _find(view: View, name: str) -> ListedRule:
 
 
 def _accept(doing: Doing, row: ListedRule) -> str:
+    from cockpit.loop.trust.decide_rules import accept_rule
+
     rule = accept_rule(doing.tx, doing.view.settings, row.rule_id, doing.caller)
     until = f" until {rule.expires_at[:10]}" if rule.expires_at else ""
     used = " Sessions with the policy trusted use it." if rule.effect == "pass" else ""
@@ -47,11 +55,15 @@ def _accept(doing: Doing, row: ListedRule) -> str:
 
 
 def _suspend(doing: Doing, row: ListedRule) -> str:
+    from cockpit.loop.trust.decide_rules import suspend_rule
+
     suspend_rule(doing.tx, row.rule_id, doing.caller, doing.text)
     return f"{row.rule_id} is suspended: {row.says}"
 
 
 def _revoke(doing: Doing, row: ListedRule) -> str:
+    from cockpit.loop.trust.decide_rules import revoke_rule
+
     revoke_rule(doing.tx, doing.view.settings, row.rule_id, doing.caller, doing.text)
     return f"{row.rule_id} is revoked: {row.says}"
 
@@ -101,7 +113,7 @@ def _count(rows: Sequence[ListedRule]) -> str:
     return f"{active} active, {pluralize(offered, 'offer')}"
 
 
-COLLECTION = Collection[ListedRule](
+COLLECTION: Collection[ListedRule] = Collection(
     name="trust",
     command="trust rules",
     title="Trust rules",

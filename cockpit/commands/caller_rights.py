@@ -48,7 +48,6 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "estimate": _WORK,
         "stats": _WORK,
         "chain": _WORK,
-        "chain resume": "work.write",
         "chain stop": "work.write",
         "chain take": "work.write",
         "chain drop": "work.write",

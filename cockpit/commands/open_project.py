@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
 from cockpit.collections.choose_session import choose_session as choose_session
+from cockpit.commands.caller_rights import require_scope_of_command
 from cockpit.core.errors import CockpitError, NotFound, StoreReadOnly
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, locate_project
 
@@ -116,23 +116,20 @@ def open_store(
     with Store.open(place.database) as store:
         if store.anchor.fault:
             say(f"Warning: {store.anchor.fault}")
-        if "click" in sys.modules:  # else no command runs but the bare screen, which needs no scope
-            from cockpit.commands.caller_rights import require_scope_of_command
-
-            require_scope_of_command(store)
+        require_scope_of_command(store)
         _absorb_hooks(store, place)
         _end_unattended(store, say)
         yield store
 
 
 def _finish_restore(place: ProjectPaths, say: Callable[[str], object]) -> None:
-    """Finish or undo a `cockpit restore` that was killed."""
+    """Finish or undo a `cockpit backup --restore` that was killed."""
     if not os.path.isdir(place.state / "restore"):  # noqa: PTH112 - most projects have none
         return
     from cockpit.store.backup.restore_state import finish_restore
 
     if finish_restore(place):
-        say("An interrupted `cockpit restore` was finished.")
+        say("An interrupted `cockpit backup --restore` was finished.")
 
 
 def _end_unattended(store: Store, say: Callable[[str], object]) -> None:
@@ -141,7 +138,7 @@ def _end_unattended(store: Store, say: Callable[[str], object]) -> None:
 
     context = click.get_current_context(silent=True)
     words = [] if context is None else context.command_path.split()[1:]
-    if words[:1] == ["work"] or words[:2] in (["chain", "resume"], ["chain", "stop"]):
+    if words[:1] == ["work"] or words[:2] == ["chain", "stop"]:
         return
     from cockpit.chains.watch_unattended import describe_end, end_unattended
 

@@ -100,10 +100,13 @@ async def settle_unconfined(settings: Settings, runner_name: str | None) -> Unco
 
 async def record_unconfined(store: Store, chain: Chain, unconfined: Unconfined | None) -> None:
     """Let the journal, and so the board, say what of the chain runs outside the sandbox."""
-    from cockpit.store.journal.details.chains import ChainUnconfined
+    from cockpit.store.journal.details.chains import ChainNoted
 
     if unconfined is not None:
-        event = ChainUnconfined(
-            chain_id=chain.chain_id, subject=unconfined.subject, reason=unconfined.reason
+        event = ChainNoted(
+            chain_id=chain.chain_id,
+            what="unconfined",
+            subject=unconfined.subject,
+            reason=unconfined.reason,
         )
         await store.write(lambda tx: tx.journal(event, actor="engine"))

@@ -24,8 +24,7 @@ from msgspec import Struct, field
 from cockpit.access.notices import BELL_CHANNEL, NotifySettings, read_channels
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
-from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
+from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS, BacklogPlanTarget
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.chains.remote.scale_settings import ScaleSettings, read_scale
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
@@ -39,12 +38,12 @@ from cockpit.loop.external_agent_interface import ExternalAgents
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.runtime_settings import (
     Limits,
-    ObserveLimits,
     ProfileChangeLimits,
     RunnerSettings,
     RuntimeSettings,
     WebhookRule,
 )
+from cockpit.observe.fan_out import ObserveLimits
 from cockpit.tasks.agent_changes.change_effects import CHANGE_EFFECTS
 
 if TYPE_CHECKING:
@@ -417,8 +416,8 @@ def _unknown(path: Path, name: str, names: list[str]) -> ConfigInvalid:
 
 def _open_external_agents() -> ExternalAgents:
     from cockpit.agents.acp_client.running_agents import RunningAgents
-    from cockpit.tasks.agent_changes.agent_folder import choose_folder
     from cockpit.tasks.agent_changes.propose_change import propose_change
+    from cockpit.tasks.worktree import choose_folder
 
     return RunningAgents(propose_change, choose_folder)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from cockpit.config.setting import COMMANDS, NAMES, VARIABLES, Key
+from cockpit.config.setting import COMMANDS, NAMES, VARIABLES, setting
 
 LONG_RUN_KEYS = (
-    Key(
+    setting(
         "work",
         "setup",
-        field="work.setup",
         type=COMMANDS,
         allowed="a command, or a list of commands",
         default=(),
@@ -16,10 +15,9 @@ LONG_RUN_KEYS = (
         purpose="Commands that install what a fresh worktree lacks; they have the network",
         project="fills",
     ),
-    Key(
+    setting(
         "work",
         "copy",
-        field="work.copy",
         type=NAMES,
         allowed="a list of paths in the checkout",
         default=(),
@@ -27,10 +25,9 @@ LONG_RUN_KEYS = (
         purpose="Files that git ignores and every worktree gets a copy of",
         project="fills",
     ),
-    Key(
+    setting(
         "work",
         "link",
-        field="work.link",
         type=NAMES,
         allowed="a list of paths in the checkout",
         default=(),
@@ -38,21 +35,18 @@ LONG_RUN_KEYS = (
         purpose="Files that git ignores and every worktree gets a link to; the sandbox shows them read-only",
         project="fills",
     ),
-    Key(
+    setting(
         "work",
         "env",
-        field="work.env",
         type=VARIABLES,
         allowed="a table of variables",
-        default=None,
         env="",
         purpose="Variables of each worktree; `{port}` is a free port of its own, `{task}` its task",
         project="fills",
     ),
-    Key(
+    setting(
         "work",
         "fallback_runners",
-        field="work.fallback_runners",
         type=NAMES,
         allowed="a list of external agents",
         default=(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -82,3 +82,48 @@ def whole_number(least: int, most: int) -> Any:
 def number(least: float, most: float) -> Any:
     """Return the type of a number from ``least`` to ``most``."""
     return Annotated[float, msgspec.Meta(ge=least, le=most)]
+
+
+def setting(
+    table: str,
+    name: str,
+    *,
+    type: Any,  # noqa: A002 - as msgspec calls it
+    purpose: str,
+    project: Literal["neutral", "fills", "lower", "higher", "none"],
+    default: Any = None,
+    field: str | None = None,
+    allowed: str = "",
+    unit: str = "",
+    env: str | None = None,
+    order: tuple[str, ...] = (),
+) -> Key:
+    """Return a setting; what is left out follows from the rest.
+
+    ``field`` is ``table.name``, the variable ``COCKPIT_NAME``, and what is allowed is said by the type;
+    ``unit`` is that of a number.
+    """
+    variable = name if name.isupper() else f"COCKPIT_{name.upper()}"
+    return Key(
+        table,
+        name,
+        f"{table}.{name}" if field is None else field,
+        type,
+        allowed or _describe_type(type, f" of {unit}" if unit else ""),
+        default,
+        variable if env is None else env,
+        purpose,
+        project,
+        order,
+    )
+
+
+def _describe_type(type_: Any, unit: str) -> str:
+    """Return the values of a type in words."""
+    if type_ is bool:
+        return "true or false"
+    if get_origin(type_) is Literal:
+        return f"one of {', '.join(get_args(type_))}"
+    kind, bounds = get_args(type_)
+    number_word = "whole number" if kind is int else "number"
+    return f"a {number_word}{unit} from {bounds.ge:.15g} to {bounds.le:.15g}"

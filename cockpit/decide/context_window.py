@@ -1,6 +1,6 @@
 """How many tokens a model takes at once, and the budget of packets that follows from it.
 
-See ``docs/reference/kernel.md``, budget.
+See ``docs/reference/kernel.md``, profiles and bands.
 """
 
 from __future__ import annotations

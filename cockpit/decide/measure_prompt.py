@@ -1,7 +1,7 @@
 """The tokens of a whole prompt: system text, messages, tool calls and tool definitions.
 
 Every text is counted as it is sent; what providers write around it is a few tokens for each message, call
-and tool (:mod:`cockpit.core.fenced_text`). See ``docs/reference/kernel.md``, compiler.
+and tool (:mod:`cockpit.core.fenced_text`). See ``docs/reference/kernel.md``, the compiler.
 """
 
 from __future__ import annotations

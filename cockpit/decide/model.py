@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from cockpit.core.errors import CockpitError
 
@@ -44,13 +45,7 @@ class ThinkingBlock(Struct, frozen=True):
 
     def body(self) -> dict[str, Any]:
         """Return it as a JSON value; ``ThinkingBlock(**body)`` reverses it."""
-        return {
-            "text": self.text,
-            "provider": self.provider,
-            "block_id": self.block_id,
-            "signature": self.signature,
-            "details": dict(self.details),
-        }
+        return asdict(self)
 
 
 class PromptMessage(Struct, frozen=True):

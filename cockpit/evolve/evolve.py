@@ -24,7 +24,7 @@ from cockpit.loop.runtime import EVOLVE
 from cockpit.loop.wave_context import Engine
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.evolution import EvolutionEnded, EvolutionStarted
+from cockpit.store.journal.details.evolution import EvolutionEnded
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionWaiting
 from cockpit.store.sessions import messages, outbox, proposals, sessions
 from cockpit.store.sessions.hold_session import hold_session
@@ -77,7 +77,6 @@ async def begin_evolution(engine: Engine, want: str, *, task_id: str | None = No
             transport=EVOLVE,
         )
         messages.complete(tx, session_id=session.session_id, role="person", text=want)
-        tx.journal(EvolutionStarted(want=want), actor="person", session_id=session.session_id)
         return session.session_id
 
     return await engine.store.write(create)

@@ -9,7 +9,6 @@ import sqlite3
 from functools import partial
 from typing import Any
 
-from cockpit.act.dispatch_actions import Dispatcher, settle
 from cockpit.act.own_tools.adopt_tool import (
     ADOPT,
     AdoptAdapter,
@@ -32,6 +31,7 @@ from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import messages, outbox, proposals, sessions
 from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
+from cockpit.tasks.agent_changes.carry_out import run_queued
 
 _MOST_OPEN = 100
 
@@ -125,19 +125,11 @@ async def carry_out(engine: Engine) -> None:
 
     Those of a task's own waves are its session's to do.
     """
-    adapter = AdoptAdapter(engine.store, engine.place.home)
-    dispatcher = Dispatcher(engine.store, engine.ground, {ADOPT: adapter})
+    adapters = {ADOPT: AdoptAdapter(engine.store, engine.place.home)}
     problems = []
-    for wave_id, session_id in await engine.store.read(_select_open):
-        await dispatcher.recover(session_id)
-        for action in await dispatcher.run_wave(wave_id):
-            ended = action
-            if ended.phase == "uncertain":
-                ended = await settle(engine.store, ended.action_id, "drop", by="engine")
-            if ended.phase not in ("confirmed", "failed_terminal"):
-                continue  # another process carries it out now, and stores how it ended
-            if problem := await _conclude(engine, session_id, ended):
-                problems.append(problem)
+    async for session_id, ended, _ in run_queued(engine, adapters, _select_open):
+        if problem := await _conclude(engine, session_id, ended):
+            problems.append(problem)
     if problems:
         raise CockpitError(" ".join(problems))
 

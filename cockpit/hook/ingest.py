@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from cockpit.access.git_folders import locate_git_folders, read_commit
+from cockpit.access.git_folders import find_commit, locate_git_folders
 from cockpit.agents.terminals.follow_events import follow_event
 from cockpit.agents.terminals.terminal_sessions import TerminalAgent
 from cockpit.core.canonical_json import canonical_json
@@ -34,7 +34,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.hooks import pending_events
 from cockpit.store.hooks.pending_events import HookEvent
-from cockpit.store.journal.details.agents import AgentHook, AgentSessionEnded, AgentSessionStarted
+from cockpit.store.journal.details.agents import AgentHook
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.seen_files import has_seen
 
@@ -270,24 +270,11 @@ def _head(root: str, ago: timedelta) -> dict[str, str]:
     """Return the commit that a silent ``git commit`` has just made; empty when that is no longer certain."""
     if ago > _FRESH:
         return {}
-    folders = locate_git_folders(Path(root))
-    commit = read_commit(folders, "HEAD") if folders is not None else None
+    commit = find_commit(Path(root), "HEAD") if locate_git_folders(Path(root)) else ""
     return {"last_commit": commit[:_SHORT]} if commit else {}
 
 
 def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any], session_id: str) -> int:
-    about: dict[str, Any] = {"agent_session": event.session, "agent": event.agent}
-    about |= {"task_id": event.task_id or "", "at": event.at}
-    if event.event in ("SessionStart", "SessionEnd"):
-        kind = AgentSessionStarted if event.event == "SessionStart" else AgentSessionEnded
-        report = kind(
-            agent_session=event.session,
-            agent=event.agent,
-            task_id=event.task_id or "",
-            at=event.at,
-            reason=body.get("reason", ""),
-        )
-        return tx.journal(report, actor="agent", session_id=session_id)
     answered = any(name in body for name in ("answer", "by", "about"))
     hook = AgentHook(
         agent_session=event.session,
@@ -295,6 +282,7 @@ def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any], session_id: str)
         task_id=event.task_id or "",
         at=event.at,
         event=event.event,
+        reason=body.get("reason", "") if event.event in ("SessionStart", "SessionEnd") else "",
         tool=body.get("tool", ""),
         answer=body.get("answer", UNSET),
         by=body.get("by", UNSET),

@@ -5,6 +5,8 @@ See ``docs/reference/hooks.md``.
 
 from __future__ import annotations
 
+import os
+
 from cockpit.hook import hook_log, spool
 from cockpit.learn.resume_line import format_resume_line, one_line
 from cockpit.store.backlog import task_rows
@@ -82,13 +84,36 @@ def resume_text(
 def _skills_for(task: dict[str, Any], place: Checkout, event: Event) -> str:
     """Return the line about the skills for a task; a failure is logged, and costs the line alone."""
     try:
-        from cockpit.hook.relevant_skills import name_relevant_skills
-
         words = f"{task['title']}\n{task['context_summary']}\n{task['acceptance_criteria']}"
         return name_relevant_skills(place, words, task.get("task_type", ""))
     except Exception as error:
         hook_log.append_line(place.state, f"{event.agent} {event.name}: no skills: {error}")
         return ""
+
+
+def name_relevant_skills(place: Checkout, task: str, task_type: str) -> str:
+    """Return ``Skills for this task: …``; '' where it needs none. Raises the errors of reading files."""
+    # Here: to read and rank skills takes longer than all else that a hook does.
+    from pathlib import Path
+
+    from cockpit.core.project_paths import user_folder
+    from cockpit.core.skills import skill_layers
+    from cockpit.orient.skills.choose_skills import choose_skills
+    from cockpit.orient.skills.rank_skills import build_index
+
+    if not skill_layers.ENABLED or os.environ.get("COCKPIT_SKILLS_MOST", "").strip() == "0":
+        return ""
+    places = skill_layers.list_places(
+        Path(place.home), user_folder(os.environ), Path(os.path.expanduser("~"))
+    )
+    skills = skill_layers.load_skills(places).skills
+    chosen = choose_skills(skills, build_index(skills.values()), task, task_type=task_type)
+    if not chosen:
+        return ""
+    sure = ", ".join(choice.name for choice in chosen if not choice.is_named)
+    others = ", ".join(choice.name for choice in chosen if choice.is_named)
+    names = f"{sure}; perhaps {others}" if sure and others else sure or f"perhaps {others}"
+    return f"Skills for this task: {names} (get_skill, or `cockpit skills {chosen[0].name}`)."
 
 
 def _context(lines: Iterable[str]) -> str:

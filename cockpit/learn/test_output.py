@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from cockpit.access.shell_commands import RanCommand, list_commands
 from cockpit.core.failure_lines import pick_failure_lines
@@ -95,16 +95,7 @@ class TestResults(Struct, frozen=True):
 
     def wip(self) -> dict[str, Any]:
         """Return ``test_results`` of work in progress, with every key: no value of an older run stays."""
-        return {
-            "runner": self.runner,
-            "ran": self.ran,
-            "outcome": self.outcome,
-            "counted": self.counted,
-            "passed": self.passed,
-            "failed": self.failed,
-            "skipped": self.skipped,
-            "failing_test": self.failing_test,
-        }
+        return asdict(self)
 
 
 def read_tests(

@@ -1,17 +1,14 @@
-"""Completions of branches and tags, read from git's files, and of backlog tasks.
+"""Completions of branches and tags, and of backlog tasks.
 
 Specified in ``docs/reference/screen.md``, commands.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
 import re
-from collections.abc import Iterator
-from itertools import chain, islice
-from pathlib import Path
+from collections.abc import Sequence
 
+from cockpit.access.run_program import run_git
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
@@ -22,8 +19,6 @@ TASK_SIGN = "T-"
 _COMMAND = re.compile(r"/(?P<name>review|review-pr|diff|work) (?P<word>\S*)")
 _OF_BRANCHES = ("review", "review-pr")
 _MOST_REFERENCES = 20_000
-_MOST_FOLDERS = 2_000
-_PACKED_BYTES = 4_000_000
 _KINDS = {"refs/heads/": "branch", "refs/tags/": "tag"}
 
 
@@ -49,7 +44,14 @@ async def complete_reference(
         return []
     begin = re.sub(r"[^.]*\Z", "", word) if ".." in word else ""
     wanted = word.removeprefix(begin)
-    names = await asyncio.to_thread(_select_references, place.identity, wanted, most)
+    listed = await run_git(
+        "for-each-ref",
+        f"--count={_MOST_REFERENCES}",
+        "--format=%(refname)",
+        *_KINDS,
+        cwd=place.root,
+    )
+    names = _select_references(listed.text.splitlines(), wanted, most)
     return [(f"{command}{begin}{name}", kind) for name, kind in names]
 
 
@@ -58,11 +60,11 @@ async def _find_tasks(store: Store, digits: str, command: str, most: int) -> lis
     return [(f"{command}{task_id}", title) for task_id, title in rows]
 
 
-def _select_references(folder: Path, wanted: str, most: int) -> list[tuple[str, str]]:
+def _select_references(references: Sequence[str], wanted: str, most: int) -> list[tuple[str, str]]:
     """Return names that contain ``wanted``: those that begin with it first, short ones first."""
     folded = wanted.casefold()
     kinds: dict[str, str] = {}
-    for reference in _list_references(folder):
+    for reference in references:
         prefix = next((each for each in _KINDS if reference.startswith(each)), "")
         name = reference.removeprefix(prefix)
         # A name that begins with a dash would be read as an option.
@@ -72,38 +74,3 @@ def _select_references(folder: Path, wanted: str, most: int) -> list[tuple[str, 
         kinds, key=lambda name: (not name.casefold().startswith(folded), len(name), name)
     )
     return [(name, kinds[name]) for name in ordered[:most]]
-
-
-def _list_references(folder: Path) -> Iterator[str]:
-    """Yield full names of branches and tags below the git directory ``folder``, at most so many."""
-    yield from islice(chain(_walk(folder), _read_packed(folder)), _MOST_REFERENCES)
-
-
-def _walk(folder: Path) -> Iterator[str]:
-    waiting = [prefix.rstrip("/") for prefix in _KINDS]
-    for _ in range(_MOST_FOLDERS):
-        if not waiting:
-            return
-        inner = waiting.pop()
-        try:
-            with os.scandir(folder / inner) as entries:
-                for entry in entries:
-                    name = f"{inner}/{entry.name}"
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(name)
-                    elif not name.endswith(".lock"):
-                        yield name
-        except OSError:
-            continue  # removed meanwhile, or there are no tags
-
-
-def _read_packed(folder: Path) -> Iterator[str]:
-    try:
-        with (folder / "packed-refs").open("rb") as file:
-            data = file.read(_PACKED_BYTES)
-    except OSError:
-        return
-    for row in data.decode(errors="replace").splitlines():
-        _, space, name = row.partition(" ")
-        if space and not row.startswith(("#", "^")):
-            yield name

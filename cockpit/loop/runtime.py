@@ -1,8 +1,7 @@
 """The runtime: what the screen, the command line, HTTP and MCP call to run sessions of a project.
 
-It starts and runs sessions, sends messages and decides proposals. Its callers have no logic of their own;
-they show what the journal says. What runs a session is loaded where one begins: the screen opens a runtime
-before it is drawn. See ``docs/reference/loop.md``, sessions.
+What runs a session or decides is loaded where it begins: the screen opens a runtime before it is drawn.
+See ``docs/reference/loop.md``, sessions.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -21,24 +20,13 @@ from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.known_prices import require_price
 from cockpit.decide.model import Prompt
-from cockpit.learn.judge_waves import record_verdict
 from cockpit.loop.branch_and_task_completions import complete_reference
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.checkout_head import find_repository, read_branch, read_head_reference
 from cockpit.loop.decisions.approval_effects import find_approval_effect
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
-from cockpit.loop.decisions.decide_proposal import (
-    Decision,
-    FindCaller,
-    decide_and_tell,
-    find_decider,
-)
-from cockpit.loop.decisions.decision_outcome import DecisionOutcome
-from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.external_agent_interface import AgentChoice, AgentEntry, ExternalAgents
 from cockpit.loop.file_completions import FileCompletions
-from cockpit.loop.intake.brief_on_task import brief_on_task
-from cockpit.loop.intake.first_message import opening
 from cockpit.loop.intake.intent import (
     Task,
     UnknownCommand,
@@ -51,14 +39,10 @@ from cockpit.loop.intake.intent import (
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_type_files import TaskTypeFiles
 from cockpit.loop.intake.task_types import TaskType
-from cockpit.loop.permissions.answer_questions import answer_questions
-from cockpit.loop.permissions.permission_rules import add_rule, read_rule
 from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
 from cockpit.loop.phases.project_change import read_project_state
-from cockpit.loop.planner.estimate_session import begin_estimate, find_price
 from cockpit.loop.planner.plan_target import PLAN_TYPE
-from cockpit.loop.planner.plan_tool import list_open_tasks
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.services import Services
 from cockpit.loop.skills.session_skills import list_commands
@@ -79,6 +63,10 @@ from cockpit.store.sessions import outbox, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 
+if TYPE_CHECKING:
+    from cockpit.loop.decisions.decide_proposal import Decision, FindCaller
+    from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+
 MAX_COMPLETIONS = 50
 DROP = "drop_worktree"
 """The type of the action that removes an agent's worktree: no agent may work in it."""
@@ -92,10 +80,7 @@ async def open_runtime(
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> AsyncIterator[Runtime]:
-    """Open the project's store and a runtime on it; both are closed when the context ends.
-
-    Raises the store's errors.
-    """
+    """Open the project's store and a runtime on it, for the context. Raises the store's errors."""
     place.prepare()
     with Store.open(place.database, clock, ids) as store:
         async with runtime_over(store, place, settings) as runtime:
@@ -171,7 +156,11 @@ class Runtime(Services):
         command. Else the type's deterministic context is fetched first; when that fails nothing is stored.
         Raises ``IntentUnclear``, ``OpeningFailed``, ``ModelError``, and ``NotFound`` for an unknown task.
         """
+        from cockpit.loop.intake.brief_on_task import brief_on_task
+        from cockpit.loop.intake.first_message import opening
         from cockpit.loop.intake.submit_task import submit_task
+        from cockpit.loop.planner.estimate_session import begin_estimate, find_price
+        from cockpit.loop.planner.plan_tool import list_open_tasks
 
         engine = self.engine
         await self._refresh_task_types()
@@ -368,6 +357,8 @@ class Runtime(Services):
         ``always`` a rule of the user allows exactly this permission from now on. Raises
         ``ProfileChangeRefused`` for a profile change that the guard refuses by now, and ``RuleRefused``.
         """
+        from cockpit.loop.permissions.permission_rules import add_rule, read_rule
+
         if always:
             read_rule((await self._load_proposal(proposal_id)).body)
         await self._decide(
@@ -396,6 +387,8 @@ class Runtime(Services):
     async def _decide(
         self, proposal_id: str, decision: Decision, by: str, **arguments: Any
     ) -> None:
+        from cockpit.loop.decisions.decide_proposal import decide_and_tell, find_decider
+
         settings = self.engine.settings
 
         def decide(tx: Tx) -> DecisionOutcome:
@@ -436,6 +429,8 @@ class Runtime(Services):
 
     async def editable(self, proposal_id: str) -> tuple[str, str]:
         """Return the text of an action or permission to edit, and a suffix for the editor's file."""
+        from cockpit.loop.decisions.edit_action import load_editable_text
+
         return await load_editable_text(self.engine, proposal_id)
 
     async def edit(
@@ -450,6 +445,8 @@ class Runtime(Services):
 
         ``find_editor`` says who edits; by default the user at the terminal, or the environment's token.
         """
+        from cockpit.loop.decisions.edit_action import edit_action
+
         revision = await edit_action(self.engine, proposal_id, shown_digest, text, find_editor)
         return revision.proposal_id
 
@@ -462,6 +459,8 @@ class Runtime(Services):
         find_editor: FindCaller | None = None,
     ) -> None:
         """Answer what an external agent asks its user. Raises ``AnswerInvalid``."""
+        from cockpit.loop.permissions.answer_questions import answer_questions
+
         proposal = await self._load_proposal(proposal_id)
         settings = self.engine.settings
         await answer_questions(self.store, settings, proposal, shown_digest, answers, find_editor)
@@ -471,6 +470,8 @@ class Runtime(Services):
 
         Raises ``FeedbackRefused``, and ``NotFound`` for a wave that has no packet.
         """
+        from cockpit.learn.judge_waves import record_verdict
+
         return await self.store.write(lambda tx: record_verdict(tx, wave_id, verdict, words))
 
     async def explain(

@@ -16,6 +16,7 @@ from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.planner.plan_target import PlanTarget
+from cockpit.observe.fan_out import ObserveLimits
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
@@ -45,18 +46,6 @@ class Limits(Struct, frozen=True):
     def as_json(self) -> dict[str, Any]:
         """Return the limits that are set."""
         return {name: value for name, value in asdict(self).items() if value is not None}
-
-
-class ObserveLimits(Struct, frozen=True):
-    """The hard limits of observation; see ``docs/reference/kernel.md``."""
-
-    max_jobs: int = 10_000
-    """Observation jobs of a wave."""
-    max_concurrent: int = 128
-    """Jobs that run at the same time."""
-    max_facts: int = 50_000
-    """Facts that a wave stores."""
-    job_timeout_s: float = 60.0
 
 
 class ProfileChangeLimits(Struct, frozen=True):

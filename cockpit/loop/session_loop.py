@@ -1,7 +1,7 @@
 """The session loop: one wave after another until the session finishes, waits, fails or reaches a limit.
 
 One process owns a session at a time. The next process resumes a wave in the phase in which it was cut off;
-work that is stored is not repeated. See ``docs/reference/loop.md``, sessions.
+work that is stored is not repeated. See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations

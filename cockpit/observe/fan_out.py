@@ -30,6 +30,18 @@ GRACE_S = 2.0
 """How long a cancelled job may take to end before it is abandoned."""
 
 
+class ObserveLimits(Struct, frozen=True):
+    """The hard limits of observation; see ``docs/reference/kernel.md``."""
+
+    max_jobs: int = MAX_JOBS
+    """Observation jobs of a wave."""
+    max_concurrent: int = MAX_CONCURRENT
+    """Jobs that run at the same time."""
+    max_facts: int = MAX_FACTS
+    """Facts that a wave stores."""
+    job_timeout_s: float = JOB_TIMEOUT_S
+
+
 class Job(Struct, Generic[T], frozen=True):
     """One observation: ``source`` names the quota that it counts against, ``key`` identifies it."""
 

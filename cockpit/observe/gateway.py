@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -19,12 +19,9 @@ from cockpit.core.secrets import mask
 from cockpit.observe.context_request import ContextRequest
 from cockpit.observe.expand_globs import expand_item
 from cockpit.observe.fan_out import (
-    JOB_TIMEOUT_S,
-    MAX_CONCURRENT,
-    MAX_FACTS,
-    MAX_JOBS,
     Job,
     JobOutcome,
+    ObserveLimits,
     fan_out,
     run_jobs,
 )
@@ -84,33 +81,6 @@ PER_SOURCE = {
 }
 """How many jobs of a source run at once; files have no quota."""
 
-__all__ = ["PER_SOURCE", "SOURCES", "ContextGateway", "Fetched", "Limits", "Outcome", "Preview"]
-
-
-class Limits(Protocol):
-    """The caps of a wave's observation, as settings provide them."""
-
-    @property
-    def max_jobs(self) -> int: ...
-
-    @property
-    def max_concurrent(self) -> int: ...
-
-    @property
-    def max_facts(self) -> int: ...
-
-    @property
-    def job_timeout_s(self) -> float: ...
-
-
-class Caps(Struct, frozen=True):
-    """The default caps."""
-
-    max_jobs: int = MAX_JOBS
-    max_concurrent: int = MAX_CONCURRENT
-    max_facts: int = MAX_FACTS
-    job_timeout_s: float = JOB_TIMEOUT_S
-
 
 class Outcome(Struct, frozen=True):
     """The result of one item: how many facts and tokens (as a packet shows them), or the error."""
@@ -141,7 +111,7 @@ class ContextGateway(Struct, frozen=True):
     """Previews and reads requests in one project."""
 
     ground: ProjectSnapshot
-    limits: Limits = Caps()
+    limits: ObserveLimits = ObserveLimits()
 
     @classmethod
     def of(
@@ -150,7 +120,7 @@ class ContextGateway(Struct, frozen=True):
         root: Path,
         rev: str | None = None,
         repo: str | None = None,
-        limits: Limits | None = None,
+        limits: ObserveLimits | None = None,
         records: StoredRecords | None = None,
         skills: Mapping[str, Path] | None = None,
         knowledge: KnowledgeSearch | None = None,
@@ -163,7 +133,7 @@ class ContextGateway(Struct, frozen=True):
         ground = ProjectSnapshot.at(
             root, rev=rev, repo=repo, records=records, skills=skills, knowledge=knowledge
         )
-        return cls(ground, limits or Caps())
+        return cls(ground, limits or ObserveLimits())
 
     async def preview(self, request: ContextRequest) -> tuple[Preview, ...]:
         """Estimate every item's tokens and band, or say why it cannot be read.

@@ -1,7 +1,7 @@
 """The tokens that a fact takes in a prompt: its text, and all that is written around it.
 
 They are counted once, when the fact is made, so that the compiler adds whole numbers. See
-``docs/reference/kernel.md``, compiler.
+``docs/reference/kernel.md``, the compiler.
 """
 
 from __future__ import annotations

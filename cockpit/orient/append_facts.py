@@ -52,8 +52,7 @@ def find_new(columns: FactColumns, before: Packet) -> Ints:
     These are facts that this wave saw first or was granted again, and facts that are pinned now.
     """
     shown = before.in_force()
-    offered = ~columns.superseded & ~columns.repeated
-    offered &= (columns.ordinal > before.ordinal) | columns.pinned
+    offered = ~columns.superseded & ((columns.ordinal > before.ordinal) | columns.pinned)
     places = []
     for i in np.flatnonzero(offered).tolist():
         held = shown.get(columns.fact_ids[i])

@@ -1,19 +1,16 @@
 """Facts as numpy columns, for the compiler to count and sort.
 
-Rows may come in any order; the columns are sorted by wave, position in the wave and fact id. Strings
-become codes that only say which are equal, so that the order of arrival never shows in a packet.
-See ``docs/reference/kernel.md``.
+Columns are sorted by wave, position in the wave and fact id. Strings become codes that only say which
+are equal, so that the order of arrival never shows in a packet. See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from cockpit.store.context.candidates import (
@@ -21,7 +18,6 @@ from cockpit.store.context.candidates import (
     FLAG_PINNED,
     FLAG_SHORT,
     FLAG_SUPERSEDED,
-    PLACE_BITS,
     load_candidates,
 )
 from cockpit.store.context.facts import UTILITY_MAX, SessionFact
@@ -32,9 +28,6 @@ Flags = NDArray[np.bool_]
 
 NEVER = np.int64(1) << 40
 """Tokens of a detail level that a fact does not have: it fits nowhere."""
-
-_PART = 16_384
-"""Letters, or strings, that are worked on in one go."""
 
 _NONE = np.empty(0, np.int64)
 _BAND_CODES = {name: code for code, name in enumerate(BANDS)}
@@ -48,8 +41,7 @@ class FactColumns(Struct, frozen=True):
     ``dedupe_key`` are equality codes; ``types`` names the codes of the first, and ``no_key`` is the
     code of the empty dedupe key (-1: there is none). ``cluster`` is equal for near-duplicates: facts
     of one sketched cluster, or where nothing was sketched of one dedupe key (-1: none).
-    ``repeated`` marks a live fact whose id a later
-    live fact has too, which no store holds. ``short`` marks facts whose pin an outline satisfies.
+    ``short`` marks facts whose pin an outline satisfies.
     The tokens are those that a prompt renders.
     """
 
@@ -59,10 +51,8 @@ class FactColumns(Struct, frozen=True):
     no_key: int
     band: Ints
     ordinal: Ints
-    position: Ints
     pinned: Flags
     superseded: Flags
-    repeated: Flags
     utility: Ints
     full: Ints
     outline: Ints
@@ -85,17 +75,17 @@ def columns_from_facts(facts: Sequence[SessionFact]) -> FactColumns:
     unknown = {fact.band for fact in facts} - _BAND_CODES.keys()
     if unknown:
         raise ValueError(f"not a band: {', '.join(sorted(map(repr, unknown)))}")
+    facts = sorted(facts, key=lambda fact: (fact.ordinal, fact.position, fact.fact_id))
     n = len(facts)
     tokens = [fact.level_tokens if fact.costs is None else fact.costs for fact in facts]
     levels = np.array(tokens, np.int64).reshape(n, 3)
-    columns = _columns(
+    return _columns(
         [fact.fact_id for fact in facts],
         [fact.source_type for fact in facts],
         [fact.source_ref for fact in facts],
         [fact.dedupe_key for fact in facts],
         band=np.fromiter((_BAND_CODES[fact.band] for fact in facts), np.int64, n),
         ordinal=np.fromiter((fact.ordinal for fact in facts), np.int64, n),
-        position=np.fromiter((fact.position for fact in facts), np.int64, n),
         pinned=np.fromiter((fact.pinned for fact in facts), np.bool_, n),
         superseded=np.fromiter((fact.superseded for fact in facts), np.bool_, n),
         utility=np.fromiter((fact.utility for fact in facts), np.int64, n),
@@ -105,23 +95,6 @@ def columns_from_facts(facts: Sequence[SessionFact]) -> FactColumns:
         cluster=np.fromiter((fact.cluster for fact in facts), np.int64, n),
         short=np.fromiter((fact.pinned_short for fact in facts), np.bool_, n),
     )
-    return replace(columns, repeated=_repeated(columns))
-
-
-def _repeated(columns: FactColumns) -> Flags:
-    repeated = np.zeros(len(columns), np.bool_)
-    if len(set(columns.fact_ids)) < len(columns):
-        latest: dict[str, int] = {}
-        for i in np.flatnonzero(~columns.superseded).tolist():
-            identity = columns.fact_ids[i]
-            if identity in latest:
-                # The one that stays is pinned if either is: a pin is never lost to a repetition.
-                if columns.pinned[latest[identity]] and not columns.pinned[i]:
-                    repeated[i] = True
-                    continue
-                repeated[latest[identity]] = True
-            latest[identity] = i
-    return repeated
 
 
 def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) -> FactColumns:
@@ -130,15 +103,14 @@ def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) 
     Equal to ``columns_from_facts(select_linked(...))``, without a record for each of 50,000 facts.
     """
     candidates = load_candidates(connection, session_id, ordinal)
-    place, flags = _numbers(candidates.place), _numbers(candidates.flags)
+    flags = _numbers(candidates.flags)
     return _columns(
         candidates.fact_ids,
         candidates.source_types,
         candidates.source_refs,
         candidates.dedupe_keys,
         band=flags >> BAND_SHIFT,
-        ordinal=place >> PLACE_BITS,
-        position=place & ((1 << PLACE_BITS) - 1),
+        ordinal=_numbers(candidates.ordinal),
         pinned=(flags & FLAG_PINNED) != 0,
         superseded=(flags & FLAG_SUPERSEDED) != 0,
         utility=_numbers(candidates.utility),
@@ -151,16 +123,7 @@ def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) 
 
 
 def _numbers(text: str) -> Ints:
-    if len(text) <= _PART:
-        return np.fromstring(text, np.int64, sep=",") if text else _NONE
-    # Between two parts another thread may run: typing does not wait for 50,000 numbers.
-    parts, begin = [_NONE], 0
-    while begin < len(text):
-        end = text.find(",", begin + _PART)
-        end = len(text) if end < 0 else end
-        parts.append(np.fromstring(text[begin:end], np.int64, sep=","))
-        begin = end + 1
-    return np.concatenate(parts)
+    return np.fromstring(text, np.int64, sep=",") if text else _NONE
 
 
 def _columns(
@@ -171,7 +134,6 @@ def _columns(
     *,
     band: Ints,
     ordinal: Ints,
-    position: Ints,
     pinned: Flags,
     superseded: Flags,
     utility: Ints,
@@ -186,28 +148,24 @@ def _columns(
     _, ref_codes = _coded(refs)
     full = np.maximum(full, 0)
     outline = _shorter(outline, full)
-    return _in_order(
-        FactColumns(
-            fact_ids,
-            refs,
-            tuple(type_names),
-            key_names.get("", -1),
-            band,
-            ordinal,
-            position,
-            pinned,
-            superseded,
-            np.zeros(len(fact_ids), np.bool_),
-            np.clip(utility, 0, UTILITY_MAX),
-            full,
-            outline,
-            _shorter(reference, np.minimum(full, outline)),
-            type_codes,
-            ref_codes,
-            key_codes,
-            _clusters(cluster, key_codes, key_names.get("", -1)),
-            short,
-        )
+    return FactColumns(
+        fact_ids,
+        refs,
+        tuple(type_names),
+        key_names.get("", -1),
+        band,
+        ordinal,
+        pinned,
+        superseded,
+        np.clip(utility, 0, UTILITY_MAX),
+        full,
+        outline,
+        _shorter(reference, np.minimum(full, outline)),
+        type_codes,
+        ref_codes,
+        key_codes,
+        _clusters(cluster, key_codes, key_names.get("", -1)),
+        short,
     )
 
 
@@ -227,35 +185,4 @@ def _shorter(tokens: Ints, fuller: Ints) -> Ints:
 
 def _coded(values: list[str]) -> tuple[dict[str, int], Ints]:
     names = {name: code for code, name in enumerate(dict.fromkeys(values))}
-    if len(values) <= _PART:
-        return names, np.array([names[value] for value in values], np.int64)
-    parts = [_NONE]
-    for begin in range(0, len(values), _PART):
-        part = values[begin : begin + _PART]
-        parts.append(np.fromiter(map(names.__getitem__, part), np.int64, len(part)))
-    return names, np.concatenate(parts)
-
-
-def _in_order(columns: FactColumns) -> FactColumns:
-    ordinal, position = columns.ordinal, columns.position
-    later = (ordinal[1:] > ordinal[:-1]) | (
-        (ordinal[1:] == ordinal[:-1]) & (position[1:] > position[:-1])
-    )
-    if later.all():
-        return columns
-    # No stored session has two facts in one place; facts made by hand may.
-    return _take_columns(columns, np.lexsort((np.array(columns.fact_ids), position, ordinal)))
-
-
-def _take_columns(columns: FactColumns, order: NDArray[np.intp]) -> FactColumns:
-    """Return the facts at ``order``, in that order."""
-    places = order.tolist()
-    changed: dict[str, Any] = {
-        "fact_ids": [columns.fact_ids[i] for i in places],
-        "refs": [columns.refs[i] for i in places],
-    }
-    for name in columns.__struct_fields__:
-        value = getattr(columns, name)
-        if isinstance(value, np.ndarray):
-            changed[name] = value[order]
-    return replace(columns, **changed)
+    return names, np.array([names[value] for value in values], np.int64)

@@ -1,7 +1,7 @@
 """How facts stand to what a session is about: their words, and the files that the agent works with.
 
 Words are weighed by bm25 in whole numbers, over the facts at hand. See ``docs/reference/kernel.md``,
-compiler.
+the compiler.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def relate_facts(columns: FactColumns, load_texts: LoadTexts) -> Relevance:
     of calls that failed.
     """
     relevance = Relevance.none(len(columns))
-    compete = ~columns.superseded & ~columns.repeated & np.isin(columns.band, _RELATED_BANDS)
+    compete = ~columns.superseded & np.isin(columns.band, _RELATED_BANDS)
     places = np.flatnonzero(compete)[-MOST_RELATED:].tolist()
     about = [
         i for i in range(len(columns)) if _type(columns, i) in _ABOUT and not columns.superseded[i]

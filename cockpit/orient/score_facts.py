@@ -3,7 +3,7 @@
 ``score = utility × priority × (1 + risk) × novelty × recency``, the factors in thousandths and the product
 rounded down once; ``worth = score × (½ + relevance) × 1 / (1 + age / 30)``, times a factor for
 what the agent works with. A number is the same on every machine, and no float is compared. See
-``docs/reference/kernel.md``, compiler.
+``docs/reference/kernel.md``, the compiler.
 """
 
 from __future__ import annotations

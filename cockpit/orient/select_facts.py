@@ -117,7 +117,7 @@ def is_crowded(chosen: Selection) -> bool:
 
 def is_pinned(columns: FactColumns) -> Flags:
     """Return which facts a packet has in any case."""
-    return columns.pinned & ~columns.superseded & ~columns.repeated
+    return columns.pinned & ~columns.superseded
 
 
 def rule_out(columns: FactColumns, scores: Scores) -> Ints:
@@ -133,11 +133,11 @@ def rule_out(columns: FactColumns, scores: Scores) -> Ints:
 
 
 def find_repeats(columns: FactColumns) -> Flags:
-    """Return live facts that another repeats: one id twice, or, unpinned, a place that was observed again.
+    """Return live facts that are not pinned and whose place was observed again.
 
     A place is (source type, source reference, dedupe key); a fact without a key has none.
     """
-    repeats = columns.repeated & ~columns.superseded
+    repeats = np.zeros(len(columns), np.bool_)
     keyed = np.flatnonzero(~columns.superseded & (columns.dedupe_key != columns.no_key))
     if not len(keyed) or np.bincount(columns.dedupe_key[keyed]).max() < 2:
         return repeats

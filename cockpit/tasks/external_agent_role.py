@@ -13,10 +13,10 @@ from cockpit.access.token_scopes import AGENT_SCOPES, READ, WORK_READ
 from cockpit.agents.registry.known_agents import load_agents
 from cockpit.agents.runs.agent_command_line import RunnerMissing, placeholders_in
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events
-from cockpit.agents.runs.run_agent import count_runs, run_agent
+from cockpit.agents.runs.run_agent import run_agent
+from cockpit.agents.runs.run_rows import count_runs, describe_cut_off_calls
 from cockpit.agents.stdio.driven_runners import ACP_PREFIX
 from cockpit.agents.stdio.permissions import ask_in_queue
-from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
 from cockpit.agents.streams.provider_limit import ProviderLimited, read_limit
 from cockpit.core.errors import CockpitError, MachineFault, Stale, find_full_disk
 from cockpit.decide.choose_model import OFFLINE
@@ -100,7 +100,13 @@ async def run_role_with_agent(
     scopes = AGENT_SCOPES if writes else frozenset({READ, WORK_READ})
     try:
         if runner.protocol == "acp":
-            crash = await _run_acp_agent(engine, runner, session_id, prompt, scopes)
+            # Its library takes most of a second to import: only where such an agent runs.
+            from cockpit.agents.acp_client.open_session import run_acp_prompt
+
+            agent = load_agents(engine.settings.user_dir).find(runner.name.removeprefix(ACP_PREFIX))
+            crash = await run_acp_prompt(
+                engine, agent, session_id, prompt, scopes=scopes, timeout_s=runner.timeout_s
+            )
         else:
             outcome = await run_agent(
                 context.store,
@@ -109,7 +115,6 @@ async def run_role_with_agent(
                 session_id=session_id,
                 prompt=prompt,
                 worktree=root,
-                task_id=assignment.task.task_id,
                 environment=context.settings.environment,
                 policy=context.approve,
                 scopes=scopes,
@@ -149,25 +154,6 @@ async def _give_skills(engine: Engine, assignment: Assignment, session_id: str) 
 
     words = join_task_words(assignment.task, assignment.role.name)
     return await give_skills(engine, session_id, words, open_wave, is_new_agent=True)
-
-
-async def _run_acp_agent(
-    engine: Engine,
-    runner: RunnerSettings,
-    session_id: str,
-    prompt: str,
-    scopes: frozenset[str],
-) -> str:
-    """Run the role with an ACP agent of the registry; return why it crashed, empty if it did not."""
-    # Its library takes most of a second to import: only where such an agent runs.
-    from cockpit.agents.acp_client.run_acp_prompt import run_acp_prompt
-
-    name = runner.name.removeprefix(ACP_PREFIX)
-    agent = load_agents(engine.settings.user_dir).find(name)
-    end = await run_acp_prompt(
-        engine, agent, session_id, prompt, scopes=scopes, timeout_s=runner.timeout_s
-    )
-    return (end.message or f"{agent.title} failed.") if end.failed else ""
 
 
 def role_prompt(assignment: Assignment, worktree: Worktree, *, writes: bool, again: bool) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
 
 from cockpit.store.context.packets import packet_from_body
 
@@ -37,15 +36,11 @@ def unpriced_tokens(connection: sqlite3.Connection, task_id: str) -> int:
     return int(tokens)
 
 
-def dropped_share(connection: sqlite3.Connection, session_ids: Sequence[str]) -> float:
-    """Return the largest share of utility (0 to 1) that the newest packet of a session left out.
+def dropped_share(connection: sqlite3.Connection, session_id: str) -> float:
+    """Return the share of utility (0 to 1) that the newest packet of a session left out.
 
     A shortened fact counts by the part of its tokens that is in the packet.
     """
-    return max((_share(connection, session_id) for session_id in session_ids), default=0.0)
-
-
-def _share(connection: sqlite3.Connection, session_id: str) -> float:
     row = connection.execute(
         "SELECT p.packet_json, w.ordinal FROM orientation_packets p JOIN wave_runs w USING(wave_id)"
         " WHERE w.session_id=? ORDER BY w.ordinal DESC LIMIT 1",

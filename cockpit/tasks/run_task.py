@@ -7,7 +7,6 @@ one died. Callers get the handoff's status and summary, nothing else. See ``docs
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -56,7 +55,7 @@ from cockpit.tasks.git import (
     discard_changes,
     uncommitted_files,
 )
-from cockpit.tasks.merging import MergeResult, merge_task
+from cockpit.tasks.merging import MergeResult, merge_task, prepare_worktree
 from cockpit.tasks.outage import describe_outage, outage_reason
 from cockpit.tasks.preparation.base_tests import excuse_red_tests, test_base
 from cockpit.tasks.preparation.set_up_worktree import (
@@ -65,14 +64,12 @@ from cockpit.tasks.preparation.set_up_worktree import (
     set_up_worktree,
     worktree_settings,
 )
-from cockpit.tasks.prepare_worktree import prepare_worktree
-from cockpit.tasks.role_result import RoleResult
+from cockpit.tasks.role_result import RoleResult, parse_verdict
 from cockpit.tasks.role_session import TaskRuntime, run_role
 from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import NextStep, next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
-from cockpit.tasks.verdict import parse_verdict
 from cockpit.tasks.work_done import judge_work, name_unheld
 from cockpit.tasks.worktree import ensure_chain_worktree
 
@@ -101,17 +98,8 @@ async def run_task(context: TaskContext, task_id: str) -> TaskOutcome:
     """
     store = context.store
 
-    def read_usage_before(connection: sqlite3.Connection) -> tuple[str, int, float]:
-        full_id = tasks.load(connection, task_id).task_id
-        return full_id, *role_usage.task_usage(connection, full_id)
-
-    def read_usage(connection: sqlite3.Connection) -> tuple[int, float, float]:
-        steps = task_runs.select_steps(connection, full_id)
-        session_ids = [step.session_id for step in steps if step.session_id]
-        share = role_usage.dropped_share(connection, session_ids)
-        return *role_usage.task_usage(connection, full_id), share
-
-    full_id, tokens_before, cost_before = store.read_now(read_usage_before)
+    full_id = store.read_now(lambda c: tasks.load(c, task_id).task_id)
+    tokens_before, cost_before = store.read_now(lambda c: role_usage.task_usage(c, full_id))
     runtime = TaskRuntime()
     try:
         end = await _TaskRun(context, runtime, full_id).run()
@@ -122,13 +110,12 @@ async def run_task(context: TaskContext, task_id: str) -> TaskOutcome:
         end = _RunEnd("interrupted", describe_outage(error, context.place.home), reason=reason)
     finally:
         await runtime.close()
-    tokens, cost, share = store.read_now(read_usage)
+    tokens, cost = store.read_now(lambda c: role_usage.task_usage(c, full_id))
     return TaskOutcome(
         task_id=full_id,
         status=end.status,
         summary=end.summary,
         tokens=tokens - tokens_before,
-        dropped_share=share,
         cost_usd=cost - cost_before,
         merged_commit=end.commit,
         reason=end.reason,

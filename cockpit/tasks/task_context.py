@@ -62,8 +62,6 @@ class TaskOutcome(Struct, frozen=True):
     """The handoff's summary."""
     tokens: int = 0
     """Tokens spent in this call."""
-    dropped_share: float = 0.0
-    """The largest share of utility (0 to 1) that one of its packets left out."""
     cost_usd: float = 0.0
     """US dollars spent in this call."""
     merged_commit: str | None = None

@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.act.protected_tests import is_test
-from cockpit.agents.streams.final_status import NOTHING_TO_DO
-from cockpit.agents.streams.own_lines import own_lines
+from cockpit.agents.streams.final_status import NOTHING_TO_DO, own_lines
 from cockpit.core.text import pluralize
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.store.chains.task_runs import Step

@@ -21,10 +21,11 @@ from cockpit.core.errors import NotFound
 from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
+from cockpit.loop.external_agent_interface import CHECKOUT, WORKTREE
+from cockpit.loop.wave_context import Engine
 from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
-from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions
 from cockpit.tasks.git import (
     WorktreeError,
@@ -223,15 +224,9 @@ async def clean_worktrees(
             await remove_tree(place, Path(worktree.path))
             if await _merged_somewhere(place, worktree):
                 await try_git(place.home, "branch", "--quiet", "-D", worktree.branch)
-            await store.write(
-                partial(_mark_removed, name=worktree.name),
-            )
+            await store.write(partial(worktrees.set_status, name=worktree.name, status="removed"))
             removed.append(worktree.name)
     return CleanupResult(tuple(removed), tuple(kept_names))
-
-
-def _mark_removed(tx: Tx, name: str) -> None:
-    worktrees.set_status(tx, name, "removed")
 
 
 def _runs(tree: Worktree, connection: sqlite3.Connection) -> bool:
@@ -392,3 +387,23 @@ def _delete_folder(path: Path) -> bool:
         return False
     shutil.rmtree(path)
     return True
+
+
+async def choose_folder(engine: Engine, agent: str, where: str) -> Path | None:
+    """Return a new worktree for the agent, or None for the checkout.
+
+    ``where`` is ``worktree``, ``checkout``, or '' for the rule: the checkout is for one agent at a time,
+    the second gets a worktree, unless the project is not a repository. Raises ``WorktreeError``.
+    """
+    place = engine.place
+    if where != WORKTREE:
+        root = str(place.root)
+        is_taken = await engine.store.read(
+            lambda connection: sessions.works_agent_in(connection, root, engine.store.clock.now())
+        )
+        if where == CHECKOUT or not is_taken or not place.git:
+            return None
+    name = engine.store.ids.new("w").removeprefix("w-")
+    branch = f"{await branch_prefix(place)}{agent}-{name}"
+    worktree = await ensure_chain_worktree(engine.store, place, branch, chain_id="")
+    return Path(worktree.path)

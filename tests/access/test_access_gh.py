@@ -131,12 +131,6 @@ def test_bodies_are_bounded_and_sound() -> None:
         parse(["pr", "comment", "24", "--body", "a\ud800"])
 
 
-def test_a_body_given_apart_stands_for_standard_input() -> None:
-    command = parse_gh("gh pr comment 24 --body-file -", project_repo=REPO, body="words")
-    assert command.body == "words"
-    assert command.execution_argv() == (("gh", "pr", "comment", "24", "--body-file", "-"), b"words")
-
-
 def test_a_marker_can_be_added_to_a_body() -> None:
     command = parse("gh pr review 24 --approve --body LGTM").with_body("LGTM\n\n<!-- key -->")
     assert command.execution_argv()[1] == b"LGTM\n\n<!-- key -->"

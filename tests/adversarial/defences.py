@@ -184,7 +184,7 @@ DEFENCES = (
             "app/test_key_policy.py"),
     Defence("secret files are not read", "cockpit.access.secret_files:is_sensitive", _no,
             "observe/test_observe_by_reference.py::test_of_a_file_of_secrets_only_the_names_are_kept"),
-    Defence("dead chains are closed", "cockpit.chains.close_dead_chains:find_dead_chains", _no_list,
+    Defence("dead chains are closed", "cockpit.chains.supervisor:find_dead_chains", _no_list,
             "chains/test_dead_chains_seen.py::test_below_an_agent_only_what_sees_all_processes_closes_it"),
     Defence("what crashes waits", "cockpit.store.chains.retry_delays:retry_delay", lambda *_: 0.0,
             "chains/test_chain_backoff.py::test_the_pause_grows_and_is_bounded"),

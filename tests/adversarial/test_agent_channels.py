@@ -300,7 +300,7 @@ class Played:
         """Print all that is about sessions and agents, when no loop runs."""
         for words in (
             ("sessions"), ("sessions", "--json"), ("proposals", "--all"),
-            ("journal", "-n", "1000"), ("debug", "journal", "export"), ("agents"),
+            ("journal", "-n", "1000"), ("journal", "--all", "--json"), ("agents"),
             ("agents", "check", hostile("x")), ("run", "--agent", hostile("x"), "x"),
         ):  # fmt: skip
             self.run(*(word.replace("\x00", "") for word in words))

@@ -195,7 +195,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     run("tasks", "add", f"Leak {steered('steering-title', 4)}", "--file", "part2.py")
     shown += [on_terminal(world, *WORK, "--task", "T-2", "--runner", "leaky"), on_screen(world)]
     for words in (
-        ("debug", "journal", "export"), ("sessions", "export", "last"), ("tasks", "export"),
+        ("journal", "--all", "--json"), ("sessions", "export", "last"), ("tasks", "export"),
         ("tasks", "T-1"), ("tasks", "handoff", "T-1"), ("chain", "1", "--report"),
         ("debug", "outbox"), ("debug", "packet", "explain"), ("proposals", "--all"), ("tasks", "wip", "T-2"),
         ("prune", "--older-than", "2999-01-01", "--journal"),
@@ -263,7 +263,7 @@ def test_the_secrets_came_by(played: Played) -> None:
     assert world.statuses()["T-1"] == "done", printed
     database = (state_of(world.root) / "cockpit.db").read_bytes()
     assert b"[masked:" in database
-    exported = printed.partition("('debug', 'journal')")[2]
+    exported = printed.partition("('journal', '--all')")[2]
     for action in ("context.fetched", "action.confirmed", "handoff.set", "runner.ended"):
         assert action in exported, action
     assert exported.count("[masked:github-token]") >= 5

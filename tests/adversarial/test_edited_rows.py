@@ -180,7 +180,7 @@ def ask_for_context(world: World, tx: Tx) -> None:
     world.propose(tx, kind="context", body={"items": ITEMS, "total_tokens": 1})
     context_requests.create(
         tx, request_id="q-1", session_id=world.session_id, wave_id=world.wave_id, call_id="c",
-        purpose="p", question="q", escalation="", items=ITEMS, proposal_id="p-1",
+        purpose="p", question="q", items=ITEMS, proposal_id="p-1",
     )  # fmt: skip
 
 

@@ -103,8 +103,7 @@ class Runs:
     ) -> RunnerOutcome:
         """Run the agent in the project's own folder."""
         fields: dict[str, Any] = {
-            "prompt": "Please.", "worktree": self.place.root, "task_id": self.task_id,
-            "environment": dict(os.environ), **given,
+            "prompt": "Please.", "worktree": self.place.root, "environment": dict(os.environ), **given,
         }  # fmt: skip
         session = session_id or self.session()
         return await run_agent(self.store, self.place, runner, session_id=session, **fields)

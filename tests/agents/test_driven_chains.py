@@ -39,7 +39,7 @@ def test_a_chain_ends_right(tmp_path: Path) -> None:
     assert world.statuses() == {"T-1": "done"}, told
     assert [row["status"] for row in world.rows("runner.ended")] == ["finished"] * 3
     assert [row["kind"] for row in world.rows("proposal.created")] == ["permission"]
-    decided = world.rows("proposal.approved")
+    decided = world.rows("proposal.decided")
     assert {row["decided_by"] for row in decided} == {"policy:all"}
     spent = world.rows("model.completed")
     assert sum(row["input_tokens"] + row["output_tokens"] for row in spent) == 3 * 30
@@ -75,7 +75,7 @@ def test_the_built_in_agent_starts_from_what_an_external_one_read(tmp_path: Path
     alone = ("work", "--task", "T-1", "--approve", "all")
     world.project.run(*alone, "--runner", "driven", expect=3)
     assert world.statuses() == {"T-1": "blocked"}
-    seen = world.rows("runner.file_seen")
+    seen = world.rows("runner.file_read")
     assert [(row["path"], row["first"], row["last"]) for row in seen] == [("calc.py", 1, 1)]
     version = seen[0]["version"]
     assert sha256((world.root / "calc.py").read_bytes()).hexdigest().startswith(version)

@@ -15,14 +15,14 @@ from loop.permissions.permission_world import World as Queue
 
 from cockpit.agents.runs.agent_process import run_agent_process
 from cockpit.agents.runs.run_agent import RunnerOutcome
-from cockpit.agents.stdio.answer_schema import write_answer
+from cockpit.agents.stdio.claude_dialogue import write_answer
 from cockpit.agents.stdio.permissions import ask_in_queue
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.permissions import withdrawal
 from cockpit.loop.permissions.answer_questions import answer_questions
 from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
-from cockpit.tasks.verdict import parse_verdict
+from cockpit.tasks.role_result import parse_verdict
 
 pytestmark = pytest.mark.slow
 

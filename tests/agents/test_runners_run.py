@@ -416,7 +416,7 @@ root, session, *command = sys.argv[1:]
 place = locate_project(Path(root))
 with Store.open(place.database) as store:
     asyncio.run(run_agent(store, place, RunnerSettings("small", tuple(command)),
-        session_id=session, prompt="", worktree=place.root, task_id=None, environment=os.environ))
+        session_id=session, prompt="", worktree=place.root, environment=os.environ))
 """
 
 

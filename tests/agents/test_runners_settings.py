@@ -108,7 +108,7 @@ def test_the_recipes_of_the_documents_are_settings(tmp_path: Path) -> None:
         "how-to/claude-code.md", "how-to/codex.md", "how-to/any-agent.md", "reference/agents.md",
     )  # fmt: skip
     page = "".join((docs / name).read_text(encoding="utf-8") for name in names)
-    blocks = re.findall(r"```toml\n(\[runner\..*?)```", page, re.DOTALL)
+    blocks = re.findall(r"```toml[^\n]*\n(\[runner\..*?)```", page, re.DOTALL)
     env = written(tmp_path, "".join(blocks))
     runners = load_settings(None, env=env).runtime.runners
     assert set(runners) == {"claude", "mine"}

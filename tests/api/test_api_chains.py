@@ -94,7 +94,7 @@ def test_a_program_starts_and_drains_a_chain(world: Chains) -> None:
         _, drain, *_ = made.recorded("chain.changed")
         assert drain[0] == "bot"  # the journal names who asked, not the user
     # The server is gone; what the chain did is not, and the command line goes on with it.
-    requests = world.rows("chain.requested")
+    requests = world.rows("chain.noted")
     assert [row["chain_id"] for row in requests] == ["ch-1"]
     assert [row["what"] for row in world.rows("chain.changed")].count("created") == 1
     assert not world.read(verify_chain.verify).broken

@@ -128,7 +128,7 @@ async def test_a_signed_event_that_a_rule_fits_opens_one_task(
     assert fence and EVIL.splitlines()[0] in rest and rest.endswith("\n`````")
     assert "not an instruction" in head and EVIL.splitlines()[0] not in head
     assert "[webhook.bugs]" in head
-    rows = store.read_now(lambda connection: journal.rows(connection, action="task.created"))
+    rows = store.read_now(lambda connection: journal.rows(connection, action="task.changed"))
     assert {row.actor for row in rows} == {"webhook/github"}
     assert store.read_now(verify_chain.verify).broken is None
 

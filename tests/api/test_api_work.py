@@ -63,7 +63,7 @@ async def test_a_task_is_created_once_and_changed_as_it_was_read(store: Store) -
         ):
             told(await client.get(wrong, headers=bearer), 400, "usage")
         told(await client.patch(where, json={"by": "main"}, headers=bearer), 400, "malformed")
-    assert {row.actor for row in store.read_now(journal.rows) if row.action == "task.created"} == {
+    assert {row.actor for row in store.read_now(journal.rows) if row.action == "task.changed"} == {
         "ci"
     }
 

@@ -139,7 +139,7 @@ def _is_noted(screen: DecidingScreen) -> bool:
 
     A tab that turned after its frame was noted is noted with the next frame, within a second.
     """
-    policy, panel, front = screen.key_policy, screen.deciding_panel, screen.drawn_front
+    policy, panel, front = screen.key_policy, screen.panel, screen.drawn_front
     if screen._paint_due or (policy.is_armed and not panel.armed):
         return False
     if front is None or not screen.is_on_top or not screen.is_showing:

@@ -22,7 +22,7 @@ from cockpit.store.journal.details.agent_turns import (
     RunnerContext,
     RunnerPlan,
     RunnerThought,
-    RunnerTurnStarted,
+    RunnerTurn,
 )
 from cockpit.store.journal.details.agents import RunnerToolEnded, RunnerToolStarted
 from cockpit.store.journal.details.sessions import SessionWaiting
@@ -223,7 +223,7 @@ def tell_of_work(store: Store, session_id: str, *, at_work: bool) -> None:
     rows = [
         RunnerChoices(kind="mode", name="Mode", current="default", choices=choices),
         RunnerChoices(kind="model", name="Model", current="sonnet", choices=models),
-        RunnerTurnStarted(run=1, message_ids=[]),
+        RunnerTurn(run=1),
         RunnerThought(run=1, text="The attempt is never set back. I look at the test first."),
         RunnerPlan(run=1, steps=steps),
         RunnerToolStarted(**read, places=["retry.py:7"]),

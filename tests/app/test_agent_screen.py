@@ -58,7 +58,7 @@ async def says(pilot: Pilot[int], words: str) -> None:
 async def begins(acp: Acp, pilot: Pilot[int]) -> None:
     """Wait until the agent has the prompt."""
     host = screen_of(pilot).host
-    await until(pilot, lambda: host.session_id and acp.rows(host.session_id, "runner.turn_started"))
+    await until(pilot, lambda: host.session_id and acp.rows(host.session_id, "runner.turn"))
 
 
 async def send(pilot: Pilot[int], text: str) -> None:

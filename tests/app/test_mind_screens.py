@@ -141,7 +141,7 @@ async def ran(still, project, tmp_path, monkeypatch) -> Runtime:
         wish = notes.write(tx, "question", "Should weights be rounded half to even as well?")
         notes.forget(tx, wish.note_id, "answered in guide.md")
         message = "Nothing was read: file:calc.py:1-2 is in your context already, unchanged."
-        refused = ContextRefused(message=message, guard="redundant_read")
+        refused = ContextRefused(message=message, request={}, guard="redundant_read")
         tx.journal(refused, session_id=sid, actor="engine")
 
     still.store.write_now(write)

@@ -6,8 +6,7 @@ import pytest
 from app_world import look, screen_of, settled, text_of, until
 
 from cockpit.app.application import CockpitApp
-from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
+from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS, BacklogPlanTarget
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.sessions import proposals

@@ -58,7 +58,7 @@ async def test_a_session_is_stopping_until_its_agent_has_ended(
     app = CockpitApp(acp.runtime, session_id=session_id)
     async with app.run_test(size=(100, 30)) as pilot:
         app.runs.ensure_running(session_id)
-        await until(pilot, lambda: acp.rows(session_id, "runner.turn_started"))
+        await until(pilot, lambda: acp.rows(session_id, "runner.turn"))
         assert app.runs.interrupt(session_id)
         assert app.views(0, "").header.state == "stopping"
         assert [row.state for row in app.views(0, "").board.rows] == ["stopping"]

@@ -66,7 +66,7 @@ async def test_a_store_that_is_not_the_one_it_was_is_told(place, tmp_path):
         async with app.run_test(size=(80, 24)) as pilot:
             await until(pilot, lambda: isinstance(app.screen, Warn))
             await until(pilot, lambda: WARNING in " ".join(drawn(app)))
-            assert "cockpit debug journal anchor" in words(app)
+            assert "cockpit debug journal" in words(app)
             await pilot.press("enter")
             screen = await settled(pilot)
             assert drawn(app)[0].strip().startswith(WARNING)

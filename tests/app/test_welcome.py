@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from app_scenes import Scene
 from app_world import on_screen, settled, text_of, until
@@ -96,21 +98,22 @@ async def test_it_tells_what_happened_since_the_screen_was_open_last(still, proj
 
 
 @pytest.mark.parametrize(
-    ("branches", "head", "suggests"),
+    ("steps", "suggests"),
     [
-        ("main:1", "main", "HEAD~1..HEAD"),
-        ("main:1 fix:2", "fix", "main..HEAD"),
-        ("main:1 fix:1", "fix", "HEAD~1..HEAD"),
-        ("", "main", ""),
+        ("", ""),
+        ("commit", None),
+        ("commit commit", "HEAD~1..HEAD"),
+        ("commit commit branch", "HEAD~1..HEAD"),
+        ("commit branch commit", "main..HEAD"),
     ],
 )
-def test_the_range_that_is_suggested_can_be_reviewed(tmp_path, branches, head, suggests):
-    folder = tmp_path / ".git"
-    (folder / "refs" / "heads").mkdir(parents=True)
-    (folder / "objects").mkdir()
-    (folder / "HEAD").write_text(f"ref: refs/heads/{head}\n")
-    for each in branches.split():
-        branch, _, digit = each.partition(":")
-        (folder / "refs" / "heads" / branch).write_text(f"{digit * 40}\n")
+def test_the_range_that_is_suggested_can_be_reviewed(tmp_path, steps, suggests):
+    words = {
+        "commit": ("commit", "-q", "--allow-empty", "-m", "x"),
+        "branch": ("checkout", "-q", "-b", "fix"),
+    }
+    for each in (("init", "-q", "-b", "main"), *(words[step] for step in steps.split())):
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+        subprocess.run(("git", *identity, *each), cwd=tmp_path, check=True)
     assert suggest_review(tmp_path) == suggests
     assert suggest_review(tmp_path / "none") == ""

@@ -77,6 +77,6 @@ def test_two_processes_write_tasks_and_statuses_at_once(work: Backlog, tmp_path:
     assert {title for title, _ in stored} == names
     assert {status for _, status in stored} == {"done"}
     actions = work.actions()
-    assert actions.count("task.created") == 2 * ROUNDS + 1
-    assert actions.count("task.dependency_added") == 2 * (ROUNDS - 1)
+    assert actions.count("task.changed") == 2 * ROUNDS + 1
+    assert actions.count("task.dependency_changed") == 2 * (ROUNDS - 1)
     assert work.read(tables_of_the_queue) == work.read(worked_out_anew)

@@ -190,7 +190,7 @@ def test_an_agent_is_named_and_cannot_say_that_the_user_wrote_its_task(work: Bac
     call(work, "create_task", caller=agent("s-1"), title="Of an agent", source="person")
     assert work.load("T-1").source == "agent/s-1"
     actors = work.read(
-        lambda c: c.execute("SELECT actor FROM journal WHERE action='task.created'").fetchall()
+        lambda c: c.execute("SELECT actor FROM journal WHERE action='task.changed'").fetchall()
     )
     assert actors == [("agent/s-1",)]
 

@@ -171,7 +171,7 @@ async def test_an_agent_that_crashes_waits_before_it_starts_again(tmp_path: Path
                 ("implement", 4.0, 3),
             ]
             assert "exit code 7" in mine[0]["reason"]
-        started = list(chained.rows("batch.started"))
+        started = [r for r in chained.rows("batch.changed") if not r.raw_detail()["outcome"]]
         for row in chained.rows("task.delayed"):
             task_id, starts_at = row.raw_detail()["task_id"], row.raw_detail()["starts_at"]
             after = [

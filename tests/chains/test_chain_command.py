@@ -41,7 +41,7 @@ def test_work_that_cannot_begin_is_refused(tmp_path: Path) -> None:
         (("--all", "-n", "many"), "'many' is not a batch size"),
         (("--all", "--max-wall", "soon"), "not a duration"),
         (("--all", "--max-cost", "nan"), "not an amount in dollars"),
-        (("--chain", "ch-1"), "cockpit chain resume"),
+        (("--chain", "ch-1"), "cockpit work --continue"),
         (("--continue",), "No chain is unfinished"),
     ):
         assert said in world.project.run("work", *words, *model, expect=2).stderr
@@ -71,7 +71,7 @@ def assert_logged_once(world: Chains, log: Path) -> None:
     """The supervisor and its workers log to one file: every row of the chain once, in order."""
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     rows = world.read(lambda seen: journal.rows(seen, limit=100_000))
-    assert {"chain.changed", "batch.started", "task.run.step"} <= {line["action"] for line in lines}
+    assert {"chain.changed", "batch.changed", "task.run.step"} <= {line["action"] for line in lines}
     first = next(row.seq for row in rows if row.action == "chain.changed")
     sealed = [row.seq for row in rows if row.digest]
     assert [line["seq"] for line in lines] == [seq for seq in sealed if seq >= first]
@@ -131,7 +131,7 @@ def test_a_chain_is_drained_and_resumed_then_stopped_at_once(tmp_path: Path) -> 
     assert code == 130
     assert "Draining" in told
     assert "ch-1 is stopped: drained" in told
-    assert "cockpit chain resume ch-1" in told
+    assert "cockpit work --continue ch-1" in told
     (first,) = world.sessions()
     assert (first.status, first.reason) == ("clean", "drained")
     assert world.statuses() == {"T-1": "in_progress"}
@@ -158,11 +158,11 @@ def test_a_chain_is_not_resumed_where_nothing_confines_its_policy(tmp_path: Path
     (tmp_path / "bin" / "git").symlink_to(str(shutil.which("git")))
     world.project.extra["PATH"] = str(tmp_path / "bin")
     followed = ("work", "--continue", "--headless", "--after", "1")
-    for words in (("chain", "resume"), ("work", "--continue"), followed):
+    for words in (("work", "--continue", "ch-1"), ("work", "--continue"), followed):
         assert "pass --no-sandbox" in world.project.run(*words, expect=3).stderr
     assert world.project.json("chain", "last", "--json")["status"] == "stopped"
     git(world.root, "switch", "--quiet", "-c", "cockpit/ch-1")
-    said = world.project.run("chain", "resume", "--no-sandbox", expect=1).stderr
+    said = world.project.run("work", "--continue", "--no-sandbox", expect=1).stderr
     assert "is checked out in" in said, "it came past the check"
 
 
@@ -179,12 +179,15 @@ def test_what_is_killed_is_recovered_and_gone_on_with(tmp_path: Path) -> None:
     world.told(running, "Resuming T-1 from")
     watcher = world.project.start("chain", "watch", "1")
     world.told(watcher, "ch-1 works on the backlog")  # before it has ended
-    assert "runs ch-" in world.project.run("chain", "resume", expect=3).stderr
+    assert "runs ch-" in world.project.run("work", "--continue", "last", expect=3).stderr
     running.kill()
     world.end(running)
     (alone,) = world.project.json("chain", "--json")
     assert (alone["status"], alone["watched"]) == ("running", False)
-    assert "ch-1 is completed" in world.project.run("chain", "resume", "--max-chains", "3").stdout
+    assert (
+        "ch-1 is completed"
+        in world.project.run("work", "--continue", "ch-1", "--max-chains", "3").stdout
+    )
     found = [(one.status, one.reason) for one in world.sessions()]
     assert [status for status, _ in found] == ["crashed", "clean"] and found[1][1] == "empty"
     assert world.statuses() == {"T-1": "done"}

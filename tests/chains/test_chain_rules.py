@@ -13,9 +13,8 @@ from msgspec.structs import asdict, replace
 from tasks.taskrun_world import World
 
 from cockpit.backlog import service
-from cockpit.chains.close_dead_chains import close_dead_chains, find_dead_chains
 from cockpit.chains.decide_next_worker import MAX_CRASHES, ChainUsage, decide_from
-from cockpit.chains.supervisor import mark_dead_workers
+from cockpit.chains.supervisor import close_dead_chains, find_dead_chains, mark_dead_workers
 from cockpit.core.clock import FixedClock, RandomIds, format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.store.chains import chains, task_leases, task_runs, workers

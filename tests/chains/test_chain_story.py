@@ -27,7 +27,7 @@ def test_only_what_belongs_to_the_chain_is_told() -> None:
     assert (
         told(story, Action.TASK_RUN_STEP, **step, chain_id="ch-2").line == "    T-1 · spec review"
     )
-    assert told(story, Action.TASK_CREATED, task_id="T-1") is None
+    assert told(story, Action.TASK_CHANGED, task_id="T-1") is None
     ended = {**step, "outcome": "FAIL", "summary": "No.\nReally not."}
     line = told(story, Action.TASK_RUN_STEP, **ended, chain_id="ch-2").line
     assert line == "    T-1 ✗ spec review: FAIL · No. Really not."
@@ -37,7 +37,7 @@ def test_a_person_is_called_once_for_each_proposal() -> None:
     story = ProgressLines("ch-1")
     progress = {"total": 1, "done": 0, "blocked": 0, "under_way": 0, "ready": 1}
     begun = {"chain_id": "ch-1", "ordinal": 1, "batch": 1, "size": 2, "progress": progress}
-    told(story, Action.BATCH_STARTED, **begun, task_ids=["T-1"])
+    told(story, Action.BATCH_CHANGED, **begun, task_ids=["T-1"])
     waits = {"for": "proposal", "why": ""}
     proposed = {"proposal_id": "p-1", "title": "create a.py"}
     for session_id, task_id in (("s-1", "T-1"), ("s-2", "T-2")):

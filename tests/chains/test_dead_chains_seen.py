@@ -15,7 +15,7 @@ from tasks.taskrun_world import World
 from cockpit.access import user_presence
 from cockpit.app.application import CockpitApp
 from cockpit.chains import watch_unattended
-from cockpit.chains.close_dead_chains import REASON
+from cockpit.chains.supervisor import REASON
 from cockpit.chains.watch_unattended import end_unattended, watching_unattended
 from cockpit.core import processes
 from cockpit.core.clock import FixedClock, RandomIds
@@ -87,7 +87,7 @@ async def test_the_screen_closes_it_and_says_so(
             while not app._notifications:
                 await pilot.pause()
             (said,) = [each.message for each in app._notifications]
-            assert said == f"ch-1 has ended: {REASON}. `cockpit chain resume` resumes it."
+            assert said == f"ch-1 has ended: {REASON}. `cockpit work --continue` resumes it."
     assert statuses(world.store) == [("failed", REASON)]
 
 

@@ -18,13 +18,13 @@ REVIEW = "review main..feature"
 def test_the_stream_is_the_journal(project: Project) -> None:
     rows = project.rows("run", REVIEW, "--model", project.script(), "--approve", "all")
     exported = [
-        json.loads(line) for line in project.run("debug", "journal", "export").stdout.splitlines()
+        json.loads(line) for line in project.run("journal", "--all", "--json").stdout.splitlines()
     ]
     mine = [row for row in exported if row["session_id"]]
     told = [row for row in rows if row["action"] != "message.delta"]
     assert told == mine
     assert [row["seq"] for row in rows] == sorted(row["seq"] for row in rows)
-    project.run("debug", "journal", "verify")
+    project.run("debug", "journal")
 
 
 def test_the_story_is_told_on_stdout_and_nothing_else(project: Project) -> None:
@@ -115,7 +115,7 @@ arguments = { status = "done", summary = "Seen." }
     assert document["actions"] == []
     (request,) = (
         json.loads(line)["detail"]
-        for line in project.run("debug", "journal", "export").stdout.splitlines()
+        for line in project.run("journal", "--all", "--json").stdout.splitlines()
         if '"context.requested"' in line and '"frame"' not in line
     )
     assert [item["item"] for item in request["items"]] == ["file:shapes.py:1-2"]
@@ -131,7 +131,7 @@ def test_a_signal_stops_within_the_wave_and_loses_nothing(project: Project, watc
     session = waiting["session_id"]
     assert f"cockpit run --continue {session}" in run.errors()
     assert run.rows[-1]["action"] == "session.stopped"
-    project.run("debug", "journal", "verify")
+    project.run("debug", "journal")
 
     words = ["run", "--continue", session, "--approve", "all", "--output-format", "json"]
     first = project.json("proposals", "--json")[0]["proposal_id"]

@@ -134,7 +134,7 @@ def test_the_commands_of_readme_and_docs_parse() -> None:
                     command = re.split(r" > |  #", line, maxsplit=1)[0]
                     parse(shlex.split(command.rstrip(" &"), comments=True)[1:])
                     count += 1
-    assert count > 30
+    assert count > 20
 
 
 def test_the_commands_that_the_demo_ends_with_exist() -> None:

@@ -15,15 +15,14 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Chains, list[str]]:
     world = Chains.made(tmp_path_factory.mktemp("exported"), 2)
-    return world, world.project.run("debug", "journal", "export").stdout.splitlines()
+    return world, world.project.run("journal", "--all", "--json").stdout.splitlines()
 
 
 def verdict(world: Chains, lines: list[str], expect: int = 0) -> dict[str, object]:
-    """What `verify --export -` says of these lines."""
+    """What `debug journal --export -` says of these lines."""
     told = world.project.run(
         "debug",
         "journal",
-        "verify",
         "--export",
         "-",
         "--json",
@@ -66,7 +65,7 @@ def test_an_export_of_a_pruned_journal_verifies(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 2)
     world.project.run("prune", "--older-than", "2999-01-01", "--journal")
     world.project.run("tasks", "add", "Later")
-    lines = world.project.run("debug", "journal", "export").stdout.splitlines()
+    lines = world.project.run("journal", "--all", "--json").stdout.splitlines()
     assert any("journal.pruned" in line for line in lines)
     told = verdict(world, lines)
     assert (told["ok"], told["store"]) == (True, "")
@@ -86,5 +85,5 @@ def test_an_export_verifies_here_and_elsewhere(exported, tmp_path: Path) -> None
     file = tmp_path / "journal.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     other = Chains.made(tmp_path / "other", 1)
-    text = other.project.run("debug", "journal", "verify", "--export", str(file)).stdout
+    text = other.project.run("debug", "journal", "--export", str(file)).stdout
     assert f"ok: {len(lines)} rows to row" in text and "store: " in text

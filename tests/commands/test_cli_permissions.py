@@ -108,13 +108,14 @@ def test_a_command_is_changed_before_it_is_approved(agent: Agent) -> None:
     assert "denies" in denied.stderr
     same = agent.run("proposals", "discuss", identity, "--edit", "make build")
     assert "Nothing was changed" in same.stderr
-    edited = agent.run("proposals", "discuss", identity, "--edit", "make test", "--json")
-    revision = json.loads(edited.stdout)
+    edited = agent.run("proposals", "discuss", identity, "--edit", "make test").stderr
+    made = edited.rpartition("cockpit proposals ")[2].strip()
+    revision = json.loads(agent.run("proposals", made, "--json").stdout)
     assert (revision["revises"], revision["status"]) == (identity, "pending")
     agent.run("proposals", "approve", revision["proposal_id"])
     answer = asking.result(PATIENCE_S)
     assert answer.input == {"command": "make test", "description": "why it runs"}
-    verified = agent.project.run("debug", "journal", "verify")
+    verified = agent.project.run("debug", "journal")
     assert verified.returncode == 0
 
 

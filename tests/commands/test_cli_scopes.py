@@ -26,7 +26,7 @@ debug state list, demo, doctor, evolve, feedback give, guards approve, guards fo
 hook install, hook list, init, mcp, notes add, notes forget
 notes keep, notes merge, plan, profile propose, profile rollback, projects add, projects forget
 projects list, proposals answer, proposals approve, proposals discuss, proposals reject
-restore, review, run, serve, settings list, settings set, skills install
+review, run, serve, settings list, settings set, skills install
 skills list, task-types list, task-types new, tasks add
 tasks dep, tasks edit, tasks import, tasks move, tasks note, tokens issue, tokens revoke
 tools approve, tools forget, tools run, trust list, trust rules accept, trust rules revoke
@@ -40,7 +40,6 @@ ARGUMENTS = {
     "packet pin": "f-1",
     "skills load": "git",
     "debug events retry": "e-1",
-    "chain resume": "ch-1",
     "sessions rename": "last other",
     "sessions rewind": "last --wave 1 --yes",
     "profile diff": "1 2",

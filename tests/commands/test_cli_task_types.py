@@ -56,7 +56,7 @@ def run(project: Project, task: str, *more: str, script: str = ENDS, expect: int
 def fetched(project: Project) -> dict[str, int]:
     """What the journal says was fetched beside the frame: tokens by item, without refused and failed ones."""
     rows = [
-        json.loads(line) for line in project.run("debug", "journal", "export").stdout.splitlines()
+        json.loads(line) for line in project.run("journal", "--all", "--json").stdout.splitlines()
     ]
     return {
         item["item"]: item["tokens"]

@@ -94,7 +94,7 @@ def test_no_command_passes_anything_on_and_json_keeps_it(project: Project) -> No
             f"proposals {identity} --json",
         ),
         *("sessions", "sessions last", "sessions last --json", "journal --json"),
-        *("journal", "debug journal export", "packet 1", "debug packet explain --json"),
+        *("journal", "journal --all --json", "packet 1", "debug packet explain --json"),
     ):
         outputs.append(project.run(*line.split()))
     outputs.append(project.run("proposals", HOSTILE, expect=2))

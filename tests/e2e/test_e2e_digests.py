@@ -35,4 +35,4 @@ def test_again_at_once_and_elsewhere(project: Project) -> None:
     assert digests(elsewhere.json(*WORDS, *AS_JSON)) == first
     for place in (project, elsewhere):
         place.run("debug", "packet", "verify")
-        place.run("debug", "journal", "verify")
+        place.run("debug", "journal")

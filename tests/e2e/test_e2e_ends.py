@@ -48,7 +48,7 @@ def test_interrupted_while_the_model_speaks_the_work_is_done_on_continuing(
     document = project.json("run", "--continue", session, "--output-format", "json")
     assert document["result"] == {"status": "done", "summary": "Notes written."}
     assert (project.root / "notes.md").read_text("utf-8") == "# Notes\n"
-    project.run("debug", "journal", "verify")
+    project.run("debug", "journal")
 
 
 def test_a_signal_while_the_program_loads_ends_it_without_a_traceback(
@@ -98,7 +98,7 @@ def test_a_full_disk_under_stdout_is_told(project: Project) -> None:
     assert "The output cannot be written: No space left on device." in told
     listed = project.json("sessions", "--json")
     assert [one["status"] for one in listed] in (["stopped"], ["completed"])
-    project.run("debug", "journal", "verify")
+    project.run("debug", "journal")
 
 
 def test_an_error_does_not_repeat_a_secret(project: Project) -> None:

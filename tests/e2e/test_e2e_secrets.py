@@ -38,7 +38,7 @@ def test_no_canary_is_anywhere(project: Project) -> None:
         done = project.run("review", target, *options)
         said += [done.stdout, done.stderr]
     done = project.run("run", f"what is this?\n{held()}", *options, expect=1)
-    said += [done.stdout, done.stderr, project.run("debug", "journal", "export").stdout]
+    said += [done.stdout, done.stderr, project.run("journal", "--all", "--json").stdout]
     written = ((project.root / ".cockpit"), state_of(project.root))
     kept = [path for top in written for path in top.rglob("*") if path.is_file()]
     assert any(path.suffix == ".md" for path in kept)

@@ -31,7 +31,7 @@ from cockpit.store.sessions import proposals, sessions
 
 OWN_SESSION = os.environ.get("COCKPIT_TEST_GROWTH") == "evolve"
 TOLD = (
-    *("evolution.started", "evolution.answered", "proposal.created", "proposal.approved"),
+    *("evolution.answered", "proposal.created", "proposal.decided"),
     *("action.dispatched", "approval.changed", "action.confirmed", "evolution.ended"),
     "session.completed",
 )

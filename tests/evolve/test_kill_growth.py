@@ -22,22 +22,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.search]
 
 DRIVER = Path(__file__).with_name("growth_kill_driver.py")
 ANSWERED = "evolution.answered"
-BEGUN = ["evolution.started", ANSWERED, ANSWERED]
+BEGUN = [ANSWERED, ANSWERED]
 GROWN = [*BEGUN, "evolution.ended", "proposal.created"]
-ADOPTS = ["proposal.approved", "action.dispatched", "approval.changed"]
+ADOPTS = ["proposal.decided", "action.dispatched", "approval.changed"]
 TASK = {
     # how what is stored ends when the process dies there
-    ANSWERED: BEGUN[:2],
+    ANSWERED: BEGUN[:1],
     f"{ANSWERED}*2": BEGUN,
     "proposal.created*2": GROWN,
     "approval.changed": [*GROWN, *ADOPTS],
 }
 ALONE = {
-    "evolution.started": BEGUN[:1],
-    ANSWERED: BEGUN[:2],
+    ANSWERED: BEGUN[:1],
     f"{ANSWERED}*2": BEGUN,
     "proposal.created": [*BEGUN, "proposal.created"],
-    "proposal.approved": [*BEGUN, "proposal.created", *ADOPTS[:1]],
+    "proposal.decided": [*BEGUN, "proposal.created", *ADOPTS[:1]],
     "action.dispatched": [*BEGUN, "proposal.created", *ADOPTS[:2]],
     "approval.changed": [*BEGUN, "proposal.created", *ADOPTS],
     "action.confirmed": [*BEGUN, "proposal.created", *ADOPTS, "action.confirmed"],

@@ -181,7 +181,7 @@ def test_a_silent_commit_is_the_one_that_is_there(project: Project) -> None:
     assert wip["last_commit"] == git(project.root, "rev-parse", "--short=10", "HEAD")
     assert wip["uncommitted_changes"] is False
     rows = project.journal("agent.")
-    assert [row["action"] for row in rows] == [*["agent.hook"] * 2, "agent.session_ended"]
+    assert [row["event"] for row in rows] == [*["PostToolUse"] * 2, "SessionEnd"]
     assert {(row["agent_session"], row["task_id"]) for row in rows} == {(SESSIONS["claude"], "T-1")}
     with Store.open(project.place.database) as store:
         assert store.read_now(verify_chain.verify).ok

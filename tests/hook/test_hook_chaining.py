@@ -114,8 +114,8 @@ def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path) -> None:
     assert world.statuses() == {"T-1": "done"}
     made = world.chain()
     assert (made.approve, made.headless, made.scope_kind) == ("all", True, "all")
-    (row,) = world.rows("chain.followed")
-    (over,) = world.rows("agent.session_ended")
+    (row,) = world.rows("chain.noted")
+    (over,) = [row for row in world.rows("agent.hook") if row["event"] == "SessionEnd"]
     assert (row["chain_id"], row["agent"], row["reason"]) == ("ch-1", agent, over["reason"])
     assert row["agent_session"] == over["agent_session"]
     shown = world.project.run("chain", "last").stdout
@@ -160,13 +160,13 @@ def test_of_two_that_decide_at_once_one_begins_a_chain(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     configured(world, "off")
     ends(world)
-    query = "SELECT seq FROM journal WHERE action='agent.session_ended'"
+    query = "SELECT seq FROM journal WHERE detail_json LIKE '%SessionEnd%'"
     (seq,) = world.read(lambda seen: seen.execute(query).fetchone())
     left(world)  # the other one's, which was faster by one transaction
     words = ("work", "--all", "--headless", "--after", str(seq))
     assert "ch-1 is running already" in world.project.run(*words, expect=1).stderr
     assert "no chain after the session's end: ch-1 is running already" in log(world)
-    assert chain_ids(world) == ["ch-1"] and world.rows("chain.followed") == []
+    assert chain_ids(world) == ["ch-1"] and world.rows("chain.noted") == []
     # A row that tells of no end is none to follow.
     assert "is not the end of" in world.project.run(*words[:-1], "1", expect=2).stderr
 
@@ -179,7 +179,7 @@ def test_continue_takes_up_what_is_unfinished_and_begins_nothing(tmp_path: Path)
     assert chain_ids(world) == []
     left(world, DEAD)
     ends(world)
-    until(lambda: world.rows("chain.followed"))
+    until(lambda: world.rows("chain.noted"))
     assert ended(world) == "completed"
     assert chain_ids(world) == ["ch-1"]
     assert world.statuses() == {"T-1": "done"}
@@ -231,5 +231,6 @@ def test_what_is_no_end_of_a_user_s_session_begins_nothing(tmp_path: Path) -> No
     folder.mkdir(exist_ok=True)
     (folder / "1.json").write_text(json.dumps(kept), encoding="utf-8")
     assert chain_ids(world) == []
-    assert len(world.rows("agent.session_ended")) == len(NO_END) + 2
+    told = [row for row in world.rows("agent.hook") if row["event"] == "SessionEnd"]
+    assert len(told) == len(NO_END) + 2
     assert (is_begun(world), log(world)) == (False, "")

@@ -64,7 +64,7 @@ def test_a_session_starts_while_the_store_is_held(project: Project) -> None:
     with held(project):
         answer = project.told("claude", "session_start_resume")
     assert "Resuming T-1" in answer["hookSpecificOutput"]["additionalContext"]
-    assert "agent.session_started" in {row["action"] for row in project.journal("agent.")}
+    assert "SessionStart" in {row["event"] for row in project.journal("agent.")}
 
 
 def test_a_file_taken_over_twice_is_one_event(project: Project) -> None:

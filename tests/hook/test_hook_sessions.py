@@ -70,9 +70,7 @@ def test_what_an_agent_of_cockpits_reports_belongs_to_its_session(project: Proje
         project.extra["COCKPIT_SESSION"] = named
         project.told("claude", "session_start_startup")
         project.absorb()
-        last = (
-            "SELECT session_id FROM journal WHERE action='agent.session_started' ORDER BY seq DESC"
-        )
+        last = "SELECT session_id FROM journal WHERE action='agent.hook' ORDER BY seq DESC"
         assert project.rows(last)[0][0] == belongs
     assert project.rows("SELECT count(*) FROM sessions")[0][0] == 1
 
@@ -184,7 +182,7 @@ def test_reads_in_a_terminal_are_kept_for_the_task(project: Project) -> None:
         project.told("claude", "post_tool_use_read", tool_input=given)
     command = {"command": "head -n 1 src/auth.py"}
     project.told("claude", "post_tool_use_tests", tool_input=command, tool_response={"stdout": "x"})
-    seen = project.journal("runner.file_seen")
+    seen = project.journal("runner.file_read")
     assert [(row["path"], row["first"], row["last"]) for row in seen] == [
         ("src/auth.py", 1, 2),
         ("src/auth.py", 2, 2),

@@ -10,7 +10,7 @@ import pytest
 
 from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
-from cockpit.hook.relevant_skills import name_relevant_skills
+from cockpit.hook.resume_context import name_relevant_skills
 
 
 @pytest.fixture
@@ -49,16 +49,3 @@ def test_a_line_follows_the_skills_that_there_are(place: Any, tmp_path: Path) ->
     assert "; perhaps" not in name()
     skill.unlink()
     assert name() == ""
-
-
-def test_a_damaged_file_of_kept_lines_is_written_again(place: Any) -> None:
-    path = Path(place.state) / "skill_lines.json"
-    line = name_relevant_skills(place, "Squash the commits", "")
-    for damage in ("", "[", "[]", '{"a": 1}', path.read_text().replace('"folders"', '"other"')):
-        path.write_text(damage)
-        assert name_relevant_skills(place, "Squash the commits", "") == line
-    assert line
-    assert path.stat().st_mode & 0o777 == 0o600
-    for number in range(25):
-        name_relevant_skills(place, f"Task {number}", "")
-    assert path.read_text().count('"marks"') == 20

@@ -122,7 +122,7 @@ class World:
             made = context_requests.create(
                 tx, request_id=f"q-{wave.wave_id}-{place}", session_id=wave.session_id,
                 wave_id=wave.wave_id, call_id=f"call-{wave.ordinal}-{place}", purpose="p",
-                question="q", escalation="", proposal_id=None,
+                question="q",
                 items=[{"item": item, "refused": ""} for item in items],
             )  # fmt: skip
             if status != "pending":

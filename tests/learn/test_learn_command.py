@@ -49,10 +49,10 @@ def test_a_shortened_fact_that_is_asked_for_again_is_a_missed_signal(asked):
     assert [len(row["missed_signals"]) for row in shown["history"]] == [0, 1]
     assert shown["decision_quality_score"] < listed[0]["decision_quality_score"]
     assert "file:table.txt" in asked.run("feedback", "last:2").stdout
-    rows = asked.run("debug", "journal", "export").stdout.splitlines()
+    rows = asked.run("journal", "--all", "--json").stdout.splitlines()
     journalled = [row for row in map(json.loads, rows) if row["action"] == "feedback.recorded"]
     assert len(journalled) == 6
-    assert asked.json("debug", "journal", "verify", "--json")["ok"]
+    assert asked.json("debug", "journal", "--json")["ok"]
 
 
 def find_changes(project):
@@ -97,8 +97,8 @@ def test_what_was_measured_in_vain_is_not_suggested_again(tmp_path: Path) -> Non
     settings = {"ORIENTATION_TOKEN_BUDGET": "16000", "COCKPIT_PROFILE_AUTO": "suggested"}
     project = Project(root, tmp_path / "config", settings)
     project.run("run", "look", "--model", project.script(script), "--approve", "reads")
-    rows = map(json.loads, project.run("debug", "journal", "export").stdout.splitlines())
-    ended = [row for row in rows if row["action"] == "orientation.profile.reverted"]
+    rows = map(json.loads, project.run("journal", "--all", "--json").stdout.splitlines())
+    ended = [row for row in rows if row["action"] == "orientation.profile.ended"]
     assert [row["detail"]["quality"] <= row["detail"]["base_quality"] for row in ended] == [True]
     missed = [row for row in project.json("feedback", "--json") if row["missed_signals"]]
     assert sum(row["profile_version"] == 3 for row in missed) >= 2, "it would suggest it"

@@ -113,7 +113,7 @@ async def test_a_callback_approves_narrows_and_is_recorded_as_the_program(projec
     assert [request.kind for request in requests] == ["context", "action"]
     assert requests[0].items == ("file:calc.py", "file:notes.md")
     assert loop.state.visited_files == {"calc.py"}
-    deciders = [event.detail["decided_by"] for event in events if event.kind == "proposal.approved"]
+    deciders = [event.detail["decided_by"] for event in events if event.kind == "proposal.decided"]
     assert deciders == ["program", "program"]
     assert loop.result is not None
     assert loop.result.ok

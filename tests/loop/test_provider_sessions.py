@@ -70,7 +70,7 @@ class Provided:
 
     def actions(self) -> list[str]:
         """The actions of the journal's rows."""
-        exported = self.project.run("debug", "journal", "export").stdout.splitlines()
+        exported = self.project.run("journal", "--all", "--json").stdout.splitlines()
         return [json.loads(line)["action"] for line in exported]
 
     def sent(self, place: int) -> str:
@@ -95,7 +95,7 @@ def provided(request: Any, project: Path, tmp_path: Path) -> Iterator[Provided]:
 def test_a_whole_session(provided):
     document = provided.fix(*STORY)
     assert provided.done(document)
-    provided.project.run("debug", "journal", "verify")
+    provided.project.run("debug", "journal")
     provided.project.run("debug", "packet", "verify")
     assert [action["type"] for action in document["actions"]] == ["edit_file", "run"]
     assert {action["phase"] for action in document["actions"]} == {"confirmed"}

@@ -102,12 +102,12 @@ def test_thinking_goes_back_as_it_came_across_waves_and_after_a_restart(provided
     again = provided.run("--continue", document["session_id"], "--max-waves", "9")
     assert provided.done(again)
     assert provided.server.unexpected == []
-    exported = provided.project.run("debug", "journal", "export").stdout.splitlines()
+    exported = provided.project.run("journal", "--all", "--json").stdout.splitlines()
     rows = [json.loads(line) for line in exported]
     thought = [row["detail"] for row in rows if row["action"] == "model.thought"]
     assert [each["text"] for each in thought] == ["" if redacted else first, second]
     assert all(each["kept"] for each in thought)
-    provided.project.run("debug", "journal", "verify")
+    provided.project.run("debug", "journal")
     provided.project.run("debug", "packet", "verify")
     shown = provided.project.run("packet", "last", "--prompt")
     assert "not byte for byte" not in shown.stderr
@@ -127,7 +127,7 @@ def test_a_suspected_secret_is_kept_nowhere_and_its_calls_are_told_as_text(provi
     assert provided.done(document)
     assert all(secret not in provided.sent(place) for place in range(3))
     assert "I need two files." in provided.sent(1)
-    exported = provided.project.run("debug", "journal", "export").stdout
+    exported = provided.project.run("journal", "--all", "--json").stdout
     assert secret not in exported
     assert '"kept":false' in exported
 

@@ -78,7 +78,7 @@ async def a_client_with_a_token_works_as_on_standard_input(project: Project, add
         )
         facts = json.loads(again.content[0].text)["facts"]  # type: ignore[union-attr]  # text
     assert "return a * b" in facts[0]["text"]
-    assert project.actors("task.created") == ["agent/one"]
+    assert project.actors("task.changed") == ["agent/one"]
 
 
 async def connections_have_the_limits_of_cockpit_serve(_: Project, address: str) -> None:

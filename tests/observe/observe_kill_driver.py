@@ -13,7 +13,7 @@ from pathlib import Path
 
 from observe_loop import counted, runtime_on
 
-from cockpit.loop.runtime_settings import ObserveLimits
+from cockpit.observe.fan_out import ObserveLimits
 
 FEW = ObserveLimits(max_concurrent=4)
 """So few jobs at once that some are still to run when the first batch is written."""

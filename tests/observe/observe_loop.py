@@ -14,7 +14,8 @@ from loop import scenario as turns
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.loop.runtime_settings import ObserveLimits, RuntimeSettings
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.observe.fan_out import ObserveLimits
 from cockpit.store.context import facts, observation_jobs, packets
 from cockpit.store.context.observation_jobs import JobRow
 from cockpit.store.context.packets import Entry

@@ -7,7 +7,8 @@ import pytest
 from cockpit.core.fenced_text import SEPARATOR, fenced
 from cockpit.observe.context_request import parse_request
 from cockpit.observe.count_tokens import count_tokens
-from cockpit.observe.gateway import Caps, ContextGateway
+from cockpit.observe.fan_out import ObserveLimits
+from cockpit.observe.gateway import ContextGateway
 from cockpit.observe.preview_cost import SAMPLE, estimate_sum
 from cockpit.store.context.facts import Fact
 
@@ -59,7 +60,7 @@ async def test_many_small_files_are_estimated_with_all_that_is_around_them(proje
     }  # fmt: skip
     for path, text in texts.items():
         project.write(path, text)
-    gateway = ContextGateway.of(root=project.root, limits=Caps(max_jobs=2_000))
+    gateway = ContextGateway.of(root=project.root, limits=ObserveLimits(max_jobs=2_000))
     asked = parse_request({"purpose": "p", "question": "q", "scope": ["file:data/**"]})
     (preview,) = await gateway.preview(asked)
     truth = count_tokens(SEPARATOR.join(fenced(f"file:{p}", "full", t) for p, t in texts.items()))

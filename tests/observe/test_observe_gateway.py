@@ -8,7 +8,8 @@ import pytest
 from observe_world import Project
 
 from cockpit.observe.context_request import ContextRequest, parse_request
-from cockpit.observe.gateway import Caps, ContextGateway
+from cockpit.observe.fan_out import ObserveLimits
+from cockpit.observe.gateway import ContextGateway
 from cockpit.store.context.facts import LEVELS, UTILITY_MAX
 
 pytestmark = pytest.mark.slow
@@ -28,7 +29,9 @@ def request(*scope: str) -> ContextRequest:
     return parse_request({"purpose": "see", "question": "what?", "scope": list(scope)})
 
 
-def gateway(project: Project, rev: str | None = None, caps: Caps | None = None) -> ContextGateway:
+def gateway(
+    project: Project, rev: str | None = None, caps: ObserveLimits | None = None
+) -> ContextGateway:
     return ContextGateway.of(root=project.root, rev=rev, limits=caps)
 
 
@@ -49,7 +52,7 @@ async def test_fetching_gives_facts_and_an_outcome_for_each_item(project: Projec
 
 async def test_facts_past_the_cap_are_left_out_and_said_so(project: Project) -> None:
     asked = request("file:src/app.py", "file:src/use.py", "file:README.md")
-    fetched = await gateway(project, caps=Caps(max_facts=2)).fetch(asked)
+    fetched = await gateway(project, caps=ObserveLimits(max_facts=2)).fetch(asked)
     assert len(fetched.facts) == 2
     assert fetched.outcomes[2].error == "1 facts are past the limit of 2"
 

@@ -6,11 +6,14 @@ import pytest
 from observe_world import Project
 
 from cockpit.observe.context_request import parse_request
-from cockpit.observe.gateway import Caps, ContextGateway
+from cockpit.observe.fan_out import ObserveLimits
+from cockpit.observe.gateway import ContextGateway
 from cockpit.observe.scope_items import parse_item
 
 
-def gateway(project: Project, rev: str | None = None, caps: Caps | None = None) -> ContextGateway:
+def gateway(
+    project: Project, rev: str | None = None, caps: ObserveLimits | None = None
+) -> ContextGateway:
     return ContextGateway.of(root=project.root, rev=rev, limits=caps)
 
 

@@ -19,7 +19,7 @@ from observe_world import Project
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.phases.run_observation_jobs import BATCH_JOBS
-from cockpit.loop.runtime_settings import ObserveLimits
+from cockpit.observe.fan_out import ObserveLimits
 
 pytestmark = pytest.mark.slow
 

@@ -105,15 +105,6 @@ def test_the_same_place_seen_again_in_a_later_wave_is_a_duplicate() -> None:
     assert packet.drops == (("duplicate", 1),)
 
 
-@pytest.mark.parametrize("pins", [(True, False), (False, True), (True, True)])
-def test_one_fact_given_twice_is_kept_once_and_its_pin_is_not_lost(pins):
-    twice = [fact("same", pinned=pins[0]), fact("same", pinned=pins[1], ordinal=2)]
-    packet = compile_packet(twice, profile(ONE), 2)
-    assert packet.facts == 1
-    assert packet.bands[3].entries[0].pinned
-    assert packet.drops == (("duplicate", 1),)
-
-
 def test_a_source_may_not_crowd_out_the_others() -> None:
     rooms = {"situational": (0, 900, 900)}
     crowd = many(20, ref="log:all", utility=900_000)

@@ -63,7 +63,7 @@ def everything(tx: Tx) -> None:
         tx, proposal_id=f"p-{session_id}", kind="action", title="t", body=body, risk="low", **place
     )
     context_requests.create(
-        tx, request_id=f"q-{session_id}", call_id="", purpose="p", question="q", escalation="",
+        tx, request_id=f"q-{session_id}", purpose="p", question="q",
         items=[{"item": "file:a"}], proposal_id=proposal.proposal_id, **place,
     )  # fmt: skip
     proposals.decide(tx, proposal.proposal_id, "approved", by="person")

@@ -114,8 +114,8 @@ def proposal(g: Ground) -> None:
 def request(g: Ground) -> None:
     for auto in (True, False):
         made = context_requests.create(
-            g.tx, request_id=f"q-{auto}", call_id="", purpose=g.said, question=g.said, escalation=g.said,
-            items=[{"item": CANARY, "note": g.said}], proposal_id=None, auto=auto, decided_by="x",
+            g.tx, request_id=f"q-{auto}", purpose=g.said, question=g.said, escalation=g.said,
+            items=[{"item": CANARY, "note": g.said}], decided_by="x" if auto else "",
             **g.place,
         )  # fmt: skip
         context_requests.apply_decision(

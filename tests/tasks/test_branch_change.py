@@ -16,8 +16,12 @@ from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.store.chains import chains, worktrees
 from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.tasks.agent_changes.branch_change import read_branch
-from cockpit.tasks.agent_changes.solve_conflicts import abort_solving, begin_solving, finish_solving
+from cockpit.tasks.agent_changes.branch_change import (
+    abort_solving,
+    begin_solving,
+    finish_solving,
+    read_branch,
+)
 from cockpit.tasks.git import WorktreeError
 from cockpit.tasks.worktree import ensure_chain_worktree, ensure_task_worktree, remove_tree
 

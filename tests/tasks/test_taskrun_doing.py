@@ -23,6 +23,7 @@ from tasks.taskrun_world import (
 )
 
 from cockpit.backlog.work_settings import WorkSettings
+from cockpit.store.backlog import task_activity
 from cockpit.store.context import facts
 from cockpit.store.sessions import sessions
 from cockpit.tasks.run_task import run_task
@@ -173,7 +174,8 @@ async def test_a_reviewer_sends_it_back_once(world: World) -> None:
     assert "failed again after rework" in ended.reason
     assert world.read(task_id).needs_rework
     assert world.show("calc.py", world.tree(task_id).branch).endswith("return b + a")
-    failed = [row.raw_detail()["failure_type"] for row in world.rows("task.failed")]
+    failures = world.store.read_now(lambda seen: task_activity.select_failures(seen, task_id))
+    failed = [failure.failure_type for failure in reversed(failures)]
     assert failed == ["spec", "spec"]
 
     def openings(connection: Any) -> list[str]:

@@ -7,7 +7,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.tasks.verdict import parse_verdict
+from cockpit.tasks.role_result import parse_verdict
 
 STATUSES = ("PASS", "FAIL", "BLOCKED")
 PROSE = st.text(st.characters(blacklist_categories=("Cs",)), max_size=200).filter(

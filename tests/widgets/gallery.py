@@ -110,7 +110,7 @@ class Gallery(App[None]):
         yield from self._make("header", "headline")
         with Horizontal():
             with Vertical(id="left"):
-                yield Conversation([*turns("frozen"), *turns("live")])
+                yield Conversation(turns("a"))
                 yield Prompt(placeholder="say what to change", id="empty")
                 yield Prompt(complete=lambda kind, prefix: [views.CompletionView("/a", "hint")] * 3)
             with Vertical(id="right"):

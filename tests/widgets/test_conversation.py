@@ -8,30 +8,16 @@ import pytest
 import screens
 from msgspec.structs import replace
 
-from widgets.conversation import conversation, scrollback
+from widgets.conversation import turn_list
 from widgets.conversation.conversation import Conversation
-from widgets.conversation.live_turn import LONG, Answer, Card
-from widgets.conversation.markdown import SafeMarkdown
-from widgets.conversation.static_turns import draw, stands_close
+from widgets.conversation.turn_lines import draw, stands_close
 from widgets.views import LineView, TurnView
 
 pytestmark = pytest.mark.slow
-LIVE = 6
-
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep fewer turns live than people see: each is a dozen widgets, and one more follows the same rules."""
-    monkeypatch.setattr(conversation, "LIVE", LIVE)
-    monkeypatch.setattr(conversation, "_LIVE_MOST", 40)
 
 
 def turns(count: int, role: str = "agent") -> list[TurnView]:
     return [TurnView(f"t{n}", role, f"turn number {n}\n\nwords of {n}") for n in range(count)]
-
-
-def live(pilot: Any) -> list[str]:
-    return [each.source for each in pilot.app.query(SafeMarkdown)]
 
 
 def grow(pane: Conversation, key: str, fragment: str) -> None:
@@ -75,8 +61,7 @@ async def test_what_was_thought_is_folded_until_the_reader_unfolds_it(stage):
         TurnView("y", "thought", "", folded=True),
         TurnView("a", "agent", "Done."),
     ]
-    # Old turns are lines, new ones are widgets: both fold.
-    pane = Conversation([*told, *turns(LIVE), TurnView("z", "thought", "later words", folded=True)])
+    pane = Conversation([*told, *turns(6), TurnView("z", "thought", "later words", folded=True)])
     async with stage(pane, size=(60, 200)) as pilot:
         await settled(pilot)
         assert "▸ thought: 4 words" in pilot.app.drawn
@@ -96,8 +81,8 @@ async def test_what_was_thought_is_folded_until_the_reader_unfolds_it(stage):
 
 async def test_streaming_draws_what_rendering_at_once_draws(stage):
     source = (
-        "# Head\n\ntext `code` and\nmore\n\n- a\n- b\n\n```py\nx = 1\n```\n\n"
-        "| a | b |\n|---|---|\n| 1 | 2 |\n"
+        "# Head\n\ntext `code` and\n*more*\n\n- a\n- b\n\n```py\nx = 1\n```\n\n"
+        "| a | b |\n|---|---|\n| 1 | two |\n"
     )
     streamed, whole = Conversation(), Conversation([TurnView("a", "agent", source)])
     async with stage(whole, size=(50, 40)) as pilot:
@@ -108,30 +93,36 @@ async def test_streaming_draws_what_rendering_at_once_draws(stage):
             grow(streamed, "a", source[start : start + 7])
             await pilot.pause()
         await settled(pilot)
-        assert live(pilot) == [source]
         assert "writing…" in pilot.app.drawn
         streamed.upsert(TurnView("a", "agent", source))
         await settled(pilot)
         assert "writing…" not in pilot.app.drawn
         assert pilot.app.rows == expected
+        assert "a  b  " in pilot.app.drawn
+        assert "1  two" in pilot.app.drawn
         # A changed text replaces the one that was drawn.
         streamed.upsert(TurnView("b", "agent", "one", streaming=True))
         streamed.upsert(TurnView("b", "agent", "other"))
         await settled(pilot)
-        assert live(pilot) == [source, "other"]
+        assert "other" in pilot.app.drawn
+        assert "one" not in pilot.app.drawn
 
 
-async def test_new_turns_freeze_old_ones(stage):
+async def test_what_is_far_above_is_laid_out_no_more(stage, monkeypatch):
+    monkeypatch.setattr(turn_list, "WINDOW", 10)
     pane = Conversation()
     async with stage(pane) as pilot:
-        for view in turns(LIVE + 5):
+        for view in turns(35):
             pane.upsert(view)
-            await pilot.pause()
         await settled(pilot)
-        assert len(live(pilot)) == LIVE
-        assert [view.key for view in pane.turns] == [f"t{n}" for n in range(LIVE + 5)]
-        assert f"words of {LIVE + 4}" in pilot.app.drawn
+        assert [view.key for view in pane.turns] == [f"t{n}" for n in range(35)]
+        assert "words of 34" in pilot.app.drawn
         assert pane.following
+        assert pane.virtual_size.height < 20 * 5
+        pane.focus()
+        await pilot.press("g")
+        await settled(pilot)
+        assert "words of 0" in pilot.app.drawn
 
 
 async def test_scrolled_up_means_no_jump(stage):
@@ -152,7 +143,7 @@ async def test_scrolled_up_means_no_jump(stage):
         await settled(pilot)
         assert "later words" in pilot.app.drawn
         assert "new ─" not in pilot.app.rows[-1]
-        # A frozen turn can still change.
+        # An old turn can still change.
         pane.upsert(TurnView("t0", "agent", "changed later"))
         grow(pane, "t1", " and more")
         await pilot.press("g")
@@ -162,7 +153,7 @@ async def test_scrolled_up_means_no_jump(stage):
 
 
 async def test_older_turns_load_on_the_way_up(stage, monkeypatch):
-    monkeypatch.setattr(scrollback, "WINDOW", 30)
+    monkeypatch.setattr(turn_list, "WINDOW", 30)
     pane = Conversation(turns(70, "person"))
     async with stage(pane) as pilot:
         pane.focus()
@@ -206,14 +197,6 @@ async def test_keys_move_over_blocks_and_copy(stage):
         assert "turn number 5" in pilot.app.drawn
 
 
-async def test_a_very_long_answer_is_drawn_whole(stage):
-    pane = Conversation([TurnView("a", "agent", "word " * LONG + "the end")])
-    async with stage(pane) as pilot:
-        await settled(pilot)
-        assert "the end" in pilot.app.drawn
-        assert not live(pilot)
-
-
 BAD = "\x1b[2Jx\x9b31m\u202ey\r\nz\x07[bold]\n@@ -1 +1 @@\n-\x1b]0;a\x07old\n+new"
 
 
@@ -243,17 +226,11 @@ def _turns() -> list[TurnView]:
     ]
 
 
-async def test_what_an_agent_does_stands_together_live_and_as_history(stage, monkeypatch):
+def test_what_an_agent_does_stands_together():
     """Blank lines are between messages, and none between the calls of one stretch of work."""
-    monkeypatch.setattr(conversation, "LIVE", len(ROLES))
-    async with stage(Conversation(_turns()), size=(60, 60)) as pilot:
-        await settled(pilot)
-        live = [int(each.styles.margin.top) for each in pilot.app.query(Card)]
-        assert pilot.app.query(Card)
     rows = {turn.key: draw(turn, 60, close=close) for turn, close in _closes()}
     apart = [not rows[str(place)][0].plain.strip() for place in range(len(ROLES))]
     assert apart == list(APART)
-    assert live == [int(each) for each, role in zip(APART, ROLES, strict=True) if role != "agent"]
 
 
 def _closes() -> list[tuple[TurnView, bool]]:
@@ -275,13 +252,3 @@ async def test_the_newest_line_stays_above_the_output_of_a_command(stage):
         pane.show_live("", ())
         await settled(pilot)
         assert "output" not in pilot.app.drawn
-
-
-async def test_an_answer_that_comes_as_the_screen_closes_is_no_error(stage):
-    answer = Answer(TurnView("t", "agent", "Don", streaming=True))
-    async with stage(answer) as pilot:
-        await answer.remove_children()
-        answer.show(TurnView("t", "agent", "Done."))
-        answer.show(TurnView("t", "agent", "Other words."))
-        await settled(pilot)
-        assert answer.view.text == "Other words."

@@ -12,8 +12,6 @@ from examples import examples
 from stage import staged
 from widget_cases import WIDGETS
 
-from widgets.conversation import conversation
-
 pytestmark = [pytest.mark.slow, pytest.mark.search]
 
 SIZE = (70, 20)
@@ -46,12 +44,6 @@ HOSTILE = re.compile(
     "\u200b\u200e\u200f\u061c\ufeff\u2028\u2029]"
 )
 """Controls but the line feed, directions, surrogates, and what takes no room."""
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch):
-    """Keep one live turn of each kind: a widget for each of four more only repeats the text."""
-    monkeypatch.setattr(conversation, "LIVE", 5)
 
 
 @asynccontextmanager

@@ -10,15 +10,14 @@ from work_cases import WORK_WIDGETS, chain_rows, task_lines
 from widgets import views
 from widgets.bands.band_meter import BandMeter
 from widgets.bands.fact_list import FactList
-from widgets.conversation import conversation as conversation_pane
 from widgets.conversation.conversation import Conversation
-from widgets.conversation.markdown import SafeMarkdown
 from widgets.forms.pick_list import PickList
 from widgets.frame.footer import KeyBar
 from widgets.frame.header import HeaderBar
 from widgets.frame.timeline import Timeline
 from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
+from widgets.text.markdown import MarkdownLines
 from widgets.work.work_pane import WorkPane
 
 Filled = Callable[[str], tuple[Widget, Callable[[], None]]]
@@ -67,7 +66,7 @@ def markdown(text: str) -> tuple[Widget, Callable[[], None]]:
         f"{text}\n\n# {text}\n\n- {text}\n\n[{text}]({text})\n\n"
         f"```{text}\n{text}\n```\n\n| {text} |\n|---|\n| {text} |"
     )
-    return SafeMarkdown(source), lambda: None
+    return MarkdownLines(source), lambda: None
 
 
 def prompt(text: str) -> tuple[Widget, Callable[[], None]]:
@@ -94,15 +93,7 @@ def conversation(text: str) -> tuple[Widget, Callable[[], None]]:
 
     def fill() -> None:
         roles = ("person", "agent", "wave", "note", "error")
-        # Each kind of turn both ways: drawn live and frozen.
-        rounds = conversation_pane.LIVE // len(roles) + 1
-        made.show(
-            [
-                views.TurnView(f"{n}{role}", role, text, lines)
-                for n in range(rounds)
-                for role in roles
-            ]
-        )
+        made.show([views.TurnView(role, role, text, lines) for role in roles])
         for end in range(1, len(text) + 1, 5):
             made.upsert(views.TurnView("stream", "agent", text[:end], streaming=True))
         made.upsert(views.TurnView("stream", "agent", text, streaming=True))

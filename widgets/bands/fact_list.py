@@ -13,13 +13,10 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
-from textual.reactive import reactive
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
-from widgets.text.line_view import draw_strip
+from widgets.text.cursor_list import CursorList, mark_row
 from widgets.text.numerals import tokens
-from widgets.text.style_names import ACCENT, BAD, CURSOR, DIM, GOOD, STRONG, WARN, line
+from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, STRONG, WARN, line
 from widgets.views import FactView, Fate
 
 Order = Literal["given", "utility", "tokens"]
@@ -32,7 +29,6 @@ SIGNS: dict[Fate, tuple[str, str]] = {
     "removed": ("−", BAD),
     "changed": ("~", WARN),
 }
-_HEAD = 1
 _ONE = 1_000_000
 _WORTH_CELLS = 6
 _TOKEN_CELLS = 6
@@ -45,7 +41,7 @@ _ORIGIN_LEAST = 18
 _GAP = "  "
 
 
-class FactList(ScrollView, can_focus=True):
+class FactList(CursorList):
     """Draw one line a fact, below a line of column names; only visible rows are drawn.
 
     ``u`` and ``t`` sort by utility and tokens (again: reversed), ``o`` restores the original order.
@@ -53,16 +49,7 @@ class FactList(ScrollView, can_focus=True):
     for the provenance of visible rows.
     """
 
-    DEFAULT_CSS = """
-    FactList { height: 1fr; width: 1fr; overflow-x: hidden; text-wrap: nowrap; }
-    """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
-        Binding("j,down", "move(1)", "next", show=False),
-        Binding("k,up", "move(-1)", "previous", show=False),
-        Binding("pagedown,space", "page(1)", "page down", show=False),
-        Binding("pageup", "page(-1)", "page up", show=False),
-        Binding("home,g", "edge(0)", "first", show=False),
-        Binding("end,G", "edge(-1)", "last", show=False),
         Binding("u", "sort('utility')", "by utility", show=False),
         Binding("t", "sort('tokens')", "by tokens", show=False),
         Binding("o", "sort('given')", "in order", show=False),
@@ -70,7 +57,7 @@ class FactList(ScrollView, can_focus=True):
         Binding("p", "pin", "pin or unpin", show=False),
     ]
 
-    cursor: reactive[int] = reactive(0)
+    HEAD = 1
 
     @dataclass
     class Opened(Message):
@@ -147,14 +134,6 @@ class FactList(ScrollView, can_focus=True):
                 self._rows[place] = replace(row, pinned=pinned)
         self.refresh()
 
-    def watch_cursor(self) -> None:
-        top, height = self.cursor, self.content_size.height - _HEAD
-        if top < self.scroll_offset.y:
-            self.scroll_to(y=top, animate=False)
-        elif height > 0 and top >= self.scroll_offset.y + height:
-            self.scroll_to(y=top - height + 1, animate=False)
-        self.refresh()
-
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self._request_provenance()
@@ -163,18 +142,6 @@ class FactList(ScrollView, can_focus=True):
         """Request the provenance of more rows."""
         del event
         self._request_provenance()
-
-    def action_move(self, step: int) -> None:
-        """Move the cursor by ``step`` rows."""
-        self.cursor = max(0, min(self.cursor + step, len(self._shown) - 1))
-
-    def action_page(self, way: int) -> None:
-        """Move the cursor by a page."""
-        self.action_move(way * max(1, self.content_size.height - _HEAD - 1))
-
-    def action_edge(self, place: int) -> None:
-        """Move the cursor to the first (0) or last (-1) row."""
-        self.cursor = 0 if place == 0 else max(0, len(self._shown) - 1)
 
     def action_sort(self, order: Order) -> None:
         """Sort by ``order``; again: reversed."""
@@ -194,8 +161,8 @@ class FactList(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the row that was clicked; a double click opens it."""
-        place = event.y - self.gutter.top - _HEAD + self.scroll_offset.y
-        if event.y - self.gutter.top >= _HEAD and 0 <= place < len(self._shown):
+        place = event.y - self.gutter.top - self.HEAD + self.scroll_offset.y
+        if event.y - self.gutter.top >= self.HEAD and 0 <= place < len(self._shown):
             if event.chain == 2 and place == self.cursor:
                 self.action_open()
             self.cursor = place
@@ -217,7 +184,7 @@ class FactList(ScrollView, can_focus=True):
         elif not self.descending:
             shown.reverse()
         self._shown = shown
-        self.virtual_size = Size(0, _HEAD + max(1, len(shown)))
+        self.virtual_size = Size(0, self.HEAD + max(1, len(shown)))
         self.cursor = 0
         self.scroll_to(y=0, animate=False)
         self.refresh()
@@ -231,27 +198,20 @@ class FactList(ScrollView, can_focus=True):
             self._requested.update(unknown)
             self.post_message(self.ProvenanceRequested(unknown))
 
-    def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
-        if width < 1:
-            return Strip.blank(0)
-        content = self._content(y, width).truncate(width, ellipsis=True)
-        return draw_strip(self, content, width)
-
-    def _content(self, y: int, width: int) -> Content:
+    def content_at(self, y: int, width: int) -> Content:
         if not self._shown:
             lines = (self._unmatched if self._rows else self._empty).split("\n")
             return line((lines[y], DIM)) if y < len(lines) else Content("")
         columns = self._columns(width)
-        if y < _HEAD:
+        if y < self.HEAD:
             return columns.head(self.order, self.descending)
-        place = y - _HEAD + self.scroll_offset.y
+        place = y - self.HEAD
         if place >= len(self._shown):
             return Content("")
         row = self._rows[self._shown[place]]
         content = columns.draw(row, self._origins.get(row.key, ""))
         if place == self.cursor:
-            content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
+            content = mark_row(content, width)
         return content
 
     def _columns(self, width: int) -> _Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -16,17 +16,13 @@ from textual.message import Message
 from textual.widget import Widget
 
 from widgets.conversation.live_output import LiveOutput
-from widgets.conversation.live_turn import Turn, turn_widget
-from widgets.conversation.scrollback import Scrollback
-from widgets.conversation.static_turns import stands_close
+from widgets.conversation.turn_list import TurnList
 from widgets.conversation.welcome import Welcome
 from widgets.views import TurnView
 
-LIVE = 20
-"""How many of the newest turns are widgets with rendered Markdown."""
-
 _FOLDABLE = ("thought", "tool")
-_LIVE_MOST = 80
+_NEAR_END = 20
+"""A turn goes above the one that it names among so many of the last."""
 _STRIDE = 150
 """Older turns that are laid out at once: some ten milliseconds."""
 
@@ -34,11 +30,10 @@ _STRIDE = 150
 class Conversation(VerticalScroll, can_focus=True):
     """Show turns by key; keep to the bottom until the reader scrolls away from it.
 
-    The newest turns are widgets, older ones lines of one :class:`Scrollback`. While the reader is
-    scrolled up nothing moves; the border says how much is new below. With the pane focused, j and k
-    move over the blocks and y copies one: :class:`Copied` carries its text as it came. Right and left unfold
-    and fold what the agent thought and what its tools changed or said: the marked block, or all where none
-    is marked.
+    While the reader is scrolled up nothing moves; the border says how much is new below. With the pane
+    focused, j and k move over the blocks and y copies one: :class:`Copied` carries its text as it came. Right
+    and left unfold and fold what the agent thought and what its tools changed or said: the marked block, or
+    all where none is marked.
     """
 
     DEFAULT_CSS = """
@@ -74,14 +69,11 @@ class Conversation(VerticalScroll, can_focus=True):
         id: str | None = None,  # noqa: A002 -- Textual's name for it
         classes: str | None = None,
     ) -> None:
-        self._scrollback = Scrollback()
+        self._list = TurnList()
         self.welcome = Welcome()
         self._output = LiveOutput()
-        super().__init__(self.welcome, self._scrollback, self._output, id=id, classes=classes)
-        self._order: list[str] = []
+        super().__init__(self.welcome, self._list, self._output, id=id, classes=classes)
         self._place: dict[str, int] = {}
-        self._frozen: list[TurnView] = []
-        self._live: list[Turn] = []
         self._foldable_keys: list[str] = []
         self._cursor: int | None = None
         self._unseen = 0
@@ -99,27 +91,18 @@ class Conversation(VerticalScroll, can_focus=True):
         return self._following
 
     @property
-    def turns(self) -> tuple[TurnView, ...]:
+    def turns(self) -> Sequence[TurnView]:
         """All turns, oldest first."""
-        return (*self._frozen, *(_current_view(live) for live in self._live))
+        return self._list.turns
 
     def show(self, turns: Sequence[TurnView]) -> None:
         """Show exactly ``turns``, oldest first, from the bottom."""
         turns = tuple({view.key: view for view in turns}.values())
-        split = max(0, len(turns) - LIVE)
-        self._order = [view.key for view in turns]
-        self._place = {key: place for place, key in enumerate(self._order)}
-        self._frozen = list(turns[:split])
+        self._place = {view.key: place for place, view in enumerate(turns)}
         self._foldable_keys = [view.key for view in turns if view.role in _FOLDABLE]
         self._cursor = None
         self._unseen = 0
-        with self.app.batch_update():
-            for old in self._live:
-                old.remove()
-            self._scrollback.fill(self._frozen)
-            self._live = [turn_widget(view) for view in turns[split:]]
-            self._space(0, len(self._live))
-            self.mount_all(self._live, before=self._output)
+        self._list.fill(turns)
         self._show_unseen()
         self._following = True
         self._hold_bottom()
@@ -130,68 +113,25 @@ class Conversation(VerticalScroll, can_focus=True):
         if place is None:
             self._add(view)
             return
-        split = len(self._frozen)
-        earlier = self._frozen[place] if place < split else self._live[place - split].view
+        earlier = self.turns[place]
         if earlier.text and view.text and view.role in _FOLDABLE:
             view = replace(view, folded=earlier.folded)
-        self._put(view)
-
-    def _put(self, view: TurnView) -> None:
-        place = self._place[view.key]
-        if place < len(self._frozen):
-            self._frozen[place] = view
-            self._scrollback.replace(place, view)
-        else:
-            self._live[place - len(self._frozen)].show(view)
+        if view != earlier:
+            self._list.replace(place, view)
 
     def _add(self, view: TurnView) -> None:
-        following = self.following
-        place = self._place.get(view.before, -1)
-        if place < len(self._frozen):
-            place = len(self._order)
-        self._order.insert(place, view.key)
+        end = len(self.turns)
+        place = self._place.get(view.before, end)
+        place = place if place >= end - _NEAR_END else end
+        self._list.insert(place, view, forgets=self.following)
+        self._place |= {each.key: at for at, each in enumerate(self.turns[place:], place)}
         if view.role in _FOLDABLE:
             self._foldable_keys.append(view.key)
-        self._place |= {key: at for at, key in enumerate(self._order[place:], place)}
         if self._cursor is not None and self._cursor >= place:
-            self._cursor += 1
-        widget = turn_widget(view)
-        index = place - len(self._frozen)
-        below = self._live[index:]
-        self._live.insert(index, widget)
-        self._space(index, index + 2)
-        self.mount(widget, before=below[0] if below else self._output)
-        if not following:
+            self._mark_quietly(self._cursor + 1)
+        if not self.following:
             self._unseen += 1
             self._show_unseen()
-        if len(self._live) > (LIVE if following else _LIVE_MOST):
-            self._freeze(len(self._live) - LIVE, following)
-
-    def _space(self, start: int, end: int) -> None:
-        """Let live turns stand apart from the ones before them, or close to them."""
-        before = self._live[start - 1].view if start else self._frozen[-1] if self._frozen else None
-        for live in self._live[start:end]:
-            live.set_class(stands_close(live.view, before), "-close")
-            before = live.view
-
-    def _freeze(self, count: int, following: bool) -> None:
-        """Turn the ``count`` oldest live turns into lines."""
-        while count and any(live.view.streaming for live in self._live[:count]):
-            count -= 1
-        if not count:
-            return
-        old, self._live = self._live[:count], self._live[count:]
-        views = [_current_view(live) for live in old]
-        above = [live for live in old if live.virtual_region.bottom <= self.scroll_offset.y]
-        # Measured before the lines are added: the live turns begin where the history ends.
-        before = above[-1].virtual_region.bottom - self._scrollback.lines if above else 0
-        with self.app.batch_update():
-            for live in old:
-                live.remove()
-            heights = self._scrollback.extend(views)
-        self._frozen += views
-        if not following and above:
-            self._shift(sum(heights[: len(above)]) - before)
 
     def _shift(self, lines: int) -> None:
         """Keep the lines in view where they are after ``lines`` were added above them."""
@@ -212,8 +152,8 @@ class Conversation(VerticalScroll, can_focus=True):
         if self._unseen and self._following:
             self._unseen = 0
             self._show_unseen()
-        if new_value < old_value and new_value < self.size.height and self._scrollback.more:
-            self._shift(self._scrollback.older())
+        if new_value < old_value and new_value < self.size.height and self._list.more:
+            self._shift(self._list.older())
 
     def action_page_up(self) -> None:
         """Scroll up by a page, without animation: it is slow in a long conversation."""
@@ -241,7 +181,7 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def _hold_bottom(self) -> None:
         # Textual's anchor pins short content to the bottom edge; a page begins at the top.
-        full = self.virtual_size.height > self.size.height > 0 and bool(self._order)
+        full = self.virtual_size.height > self.size.height > 0 and bool(self.turns)
         if self._following and full:
             self.anchor()
         elif self.is_anchored and not full:
@@ -253,24 +193,24 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def action_move(self, step: int) -> None:
         """Move the cursor by ``step`` blocks; the first move marks the lowest in view."""
-        if self._order:
-            last = len(self._order) - 1
+        if self.turns:
+            last = len(self.turns) - 1
             place = self._lowest() if self._cursor is None else self._cursor + step
             self._mark(max(0, min(place, last)))
 
     def _lowest(self) -> int:
         """The block on the last line in view."""
         bottom = self.scroll_offset.y + self.size.height - 1
-        return self._block_at(bottom)
+        return self._list.at(bottom)
 
     def action_top(self) -> None:
         """Go to the first block; lay out older turns piece by piece."""
-        if self._order:
+        if self.turns:
             self.run_worker(self._to_top(), group="top", exclusive=True)
 
     async def _to_top(self) -> None:
-        while self._scrollback.more:
-            self._scrollback.older(_STRIDE)
+        while self._list.more:
+            self._list.older(_STRIDE)
             await asyncio.sleep(0)
         self._mark(0)
         self.scroll_home(animate=False, force=True)
@@ -296,44 +236,36 @@ class Conversation(VerticalScroll, can_focus=True):
         """Whether a block can be folded, or unfolded: the marked one, or any."""
         return any(view.folded != folded for view in self._list_foldable())
 
-    def _list_foldable(self) -> Iterator[TurnView]:
-        """Yield the blocks that can be folded and have text: the marked one, or all."""
-        split = len(self._frozen)
-        for key in self._foldable_keys:
-            place = self._place[key]
-            if self._cursor is None or place == self._cursor:
-                view = self._frozen[place] if place < split else self._live[place - split].view
-                if view.text:
-                    yield view
+    def _list_foldable(self) -> list[TurnView]:
+        """List the blocks that can be folded and have text: the marked one, or all."""
+        places = [self._place[key] for key in self._foldable_keys]
+        views = [self.turns[at] for at in places if self._cursor in (None, at)]
+        return [view for view in views if view.text]
 
     def action_copy(self) -> None:
         """Copy the marked block, or the newest."""
-        if self._order:
-            place = len(self._order) - 1 if self._cursor is None else self._cursor
+        if self.turns:
+            place = -1 if self._cursor is None else self._cursor
             self.post_message(self.Copied(_as_text(self.turns[place])))
 
     def action_fold(self, folded: bool) -> None:
         """Fold or unfold what the agent thought and its tools' results: in the marked block, or in all."""
-        for view in list(self._list_foldable()):
+        for view in self._list_foldable():
             if view.folded != folded:
-                self._put(replace(view, folded=folded))
+                self._list.replace(self._place[view.key], replace(view, folded=folded))
         self.post_message(self.Folded())
 
     @property
     def current(self) -> TurnView | None:
         """The marked block, or the newest; None in an empty conversation."""
-        if not self._order:
+        if not self.turns:
             return None
-        return self._view_at(len(self._order) - 1 if self._cursor is None else self._cursor)
-
-    def _view_at(self, place: int) -> TurnView:
-        split = len(self._frozen)
-        return self._frozen[place] if place < split else _current_view(self._live[place - split])
+        return self.turns[-1 if self._cursor is None else self._cursor]
 
     def go_to(self, keys: Sequence[str], step: int) -> bool:
         """Mark the next of some blocks below the cursor, or above it for a negative ``step``."""
         places = sorted(self._place[key] for key in keys if key in self._place)
-        here = len(self._order) if self._cursor is None else self._cursor
+        here = len(self.turns) if self._cursor is None else self._cursor
         beyond = (
             [at for at in places if at > here] if step > 0 else [at for at in places if at < here]
         )
@@ -357,17 +289,11 @@ class Conversation(VerticalScroll, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Mark the clicked block; a double click opens it."""
         content = event.get_content_offset(self)
-        if content is None or not self._order or event.widget is self._output:
+        if content is None or not self.turns or event.widget is self._output:
             return
-        self._mark_quietly(self._block_at(content.y + self.scroll_offset.y))
+        self._mark_quietly(self._list.at(content.y + self.scroll_offset.y))
         if event.chain == 2:
             self.post_message(self.Opened())
-
-    def _block_at(self, line: int) -> int:
-        if line < self._scrollback.lines:
-            return self._scrollback.at(line)
-        tops = [live.virtual_region.y for live in self._live]
-        return len(self._frozen) + max(0, sum(1 for top in tops if top <= line) - 1)
 
     def on_blur(self, event: events.Blur) -> None:
         """Take the cursor off when the pane loses the focus."""
@@ -377,28 +303,14 @@ class Conversation(VerticalScroll, can_focus=True):
     def _mark_quietly(self, place: int | None) -> None:
         """Mark a block where it stands, without scrolling."""
         self._cursor = place
-        split = len(self._frozen)
-        self._scrollback.mark(place if place is not None and place < split else None)
-        for index, live in enumerate(self._live):
-            live.set_class(place == split + index, "-marked")
+        self._list.mark(place)
 
     def _mark(self, place: int | None) -> None:
         self._mark_quietly(place)
-        split = len(self._frozen)
-        if place is None:
-            return
-        if place < split:
-            top, height = self._scrollback.where(place)
-            self.scroll_to_region(
-                Region(0, top, self.size.width, height), animate=False, top=False, force=True
-            )
-        else:
-            self.scroll_to_widget(self._live[place - split], animate=False, force=True)
-
-
-def _current_view(live: Turn) -> TurnView:
-    """Return the view of a live turn with the text received so far."""
-    return live.view if live.text == live.view.text else replace(live.view, text=live.text)
+        if place is not None:
+            top, height = self._list.where(place)
+            region = Region(0, top, self.size.width, height)
+            self.scroll_to_region(region, animate=False, top=False, force=True)
 
 
 def _as_text(view: TurnView) -> str:

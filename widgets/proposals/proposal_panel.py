@@ -23,6 +23,7 @@ from widgets.proposals.proposal_keys import ProposalKeys
 from widgets.proposals.reading import Part, Reading, lines_in_view
 from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean, hidden
+from widgets.text.markdown import MarkdownLines
 from widgets.text.numerals import duration
 from widgets.text.style_names import (
     ACCENT,
@@ -41,7 +42,6 @@ from widgets.views import KeyHintView, ProposalView, QueueView
 SPLIT_CELLS = 110
 """Width from which the two sides of a diff are next to each other."""
 
-_PLAIN_FROM = 40_000
 _DEADLINE_NEAR = 60
 _TITLE_LEAST = 12
 _IN_TITLES = ("path", "argv", "command")
@@ -57,8 +57,7 @@ class ProposalPanel(Vertical, can_focus=True):
     The application sets :attr:`armed` (until then keys, title and border are dim) and
     :attr:`narrowing` (then j and k move over the items and space posts :class:`Narrowed`). It calls
     :meth:`note_frame` for each frame that it draws: :attr:`reading` then says which lines were in view. A
-    body that Markdown would not show in full is drawn as its source. A warning counts characters that
-    cannot be shown.
+    warning counts characters that cannot be shown.
     """
 
     DEFAULT_CSS = """
@@ -268,7 +267,7 @@ class ProposalPanel(Vertical, can_focus=True):
         if fields := _unrepeated(front):
             yield Fields(fields)
         if clean(front.body).strip():
-            yield from self._body(front.body)
+            yield _body(front.body)
         if not is_change:
             yield from self._diffs(front)
 
@@ -279,7 +278,7 @@ class ProposalPanel(Vertical, can_focus=True):
             yield Static(line((summary, DIM)))
         yield from _notes(front)
         if clean(front.body).strip():
-            yield from self._body(front.body)
+            yield _body(front.body)
         yield from self._diffs(front)
         yield Static(
             Content("\n").join(
@@ -304,7 +303,7 @@ class ProposalPanel(Vertical, can_focus=True):
         before = self._unread
         parts = {f"{form} {place}": part for place, part in enumerate(self._shown) if part.display}
         self.reading.lay_out(
-            Part(key, part.size.width, part.outer_size.height, _is_ready(part))
+            Part(key, part.size.width, part.outer_size.height, part.size.area > 0)
             for key, part in parts.items()
         )
         on_screen = self.screen._compositor.visible_widgets
@@ -354,22 +353,6 @@ class ProposalPanel(Vertical, can_focus=True):
             split = self._wide if self._split is None else self._split
             above = front.title if len(front.diffs) == 1 else ""
             yield from (FileDiff(diff, split=split, above=above) for diff in front.diffs)
-
-    def _body(self, body: str) -> Iterator[Widget]:
-        from widgets.conversation.markdown import (  # late: an empty screen shows none
-            SafeMarkdown,
-            renders_every_word,
-        )
-
-        has_words = any(map(str.isalnum, body))  # of signs alone, Markdown may draw nothing
-        if len(body) <= _PLAIN_FROM and has_words and renders_every_word(body):
-            yield SafeMarkdown(body)
-            return
-        if not has_words:
-            yield Static(block(body))
-            return
-        yield Static(line(("Shown as source: rendered Markdown would leave part of it out.", DIM)))
-        yield Static(block(body))
 
     @property
     def _wide(self) -> bool:
@@ -440,11 +423,6 @@ def _without_age(front: ProposalView) -> ProposalView:
     return replace(front, age_s=0, left_s=None, alike=alike)
 
 
-def _is_ready(part: Widget) -> bool:
-    """Return whether a part is laid out with all of its content; Markdown and diffs come a moment later."""
-    return bool(getattr(part, "is_whole", part.size.height)) and part.size.width > 0
-
-
 def _unrepeated(front: ProposalView) -> tuple[tuple[str, str], ...]:
     """Return the fields without those that the heading of a diff or the title has word for word."""
     paths = {diff.path for diff in front.diffs}
@@ -472,6 +450,11 @@ def _notes(front: ProposalView) -> Iterator[Widget]:
         rows.append(line((f"{len(front.diffs)} files change", DIM)))
     if rows:
         yield Static(Content("\n").join(rows))
+
+
+def _body(body: str) -> Widget:
+    # Of signs alone Markdown may draw nothing.
+    return MarkdownLines(body) if any(map(str.isalnum, body)) else Static(block(body))
 
 
 def _revision(front: ProposalView) -> Content:

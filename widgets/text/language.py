@@ -1,4 +1,4 @@
-"""The language of a file in a diff, by the file's name."""
+"""The languages of code: named by a file's name, and drawn in the colours of the theme."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pygments.lexers import (  # type: ignore[import-untyped]
     get_all_lexers,
     get_lexer_by_name,
 )
+from pygments.token import Token  # type: ignore[import-untyped]  # it ships no types
+from textual.content import Content
+from textual.highlight import HighlightTheme, highlight
+
+from widgets.text.style_names import BAD, DIM, GOOD
 
 PLAIN = "text"
 
@@ -42,3 +47,22 @@ def _languages_of(name: str) -> tuple[str, ...]:
         for _, aliases, patterns, _ in get_all_lexers(plugins=False)
         if aliases and any(fnmatchcase(name, pattern) for pattern in patterns)
     )
+
+
+class _Colours(HighlightTheme):
+    STYLES = {  # noqa: RUF012 -- as its parent has it
+        **HighlightTheme.STYLES,
+        Token.Generic.Inserted: GOOD,
+        Token.Generic.Deleted: BAD,
+        Token.Generic.Error: BAD,
+        Token.Error: BAD,
+        Token.Comment: DIM,
+    }
+
+
+def colour_code(code: str, language: str) -> Content:
+    """Return code in the colours of the theme; added and removed lines of a diff in theirs.
+
+    Without a language it would be guessed, with all lexers of Pygments: it is plain then.
+    """
+    return highlight(code, language=language or PLAIN, theme=_Colours)

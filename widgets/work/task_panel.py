@@ -9,9 +9,8 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from widgets.conversation.markdown import SafeMarkdown
 from widgets.forms.key_values import Sheet
-from widgets.text.clean import clean
+from widgets.text.markdown import MarkdownLines
 from widgets.text.style_names import STRONG, line
 from widgets.work.task_views import TaskView
 
@@ -49,9 +48,8 @@ class TaskPanel(VerticalScroll, can_focus=True):
         super().__init__(id=id)
         self.view = view or TaskView(Content(""))
         self._head = Static(id="task-head")
-        self._texts = {"description": SafeMarkdown(), "criteria": SafeMarkdown()}
+        self._texts = {"description": MarkdownLines(), "criteria": MarkdownLines()}
         self._titles = {name: Static(classes="asked-title") for name in self._texts}
-        self._shown = dict.fromkeys(self._texts, "")
         self._activity, self._memory = Sheet(), Sheet()
         self._body = Container(id="task-body")
 
@@ -66,17 +64,17 @@ class TaskPanel(VerticalScroll, can_focus=True):
             with Container(id="task-known"):
                 yield self._memory
 
-    async def on_mount(self) -> None:
+    def on_mount(self) -> None:
         self._titles["criteria"].update(line(("Done when", STRONG)))
         self._titles["criteria"].add_class("-later")
         self._titles["description"].update(line(("Description", STRONG)))
-        await self.show(self.view)
+        self.show(self.view)
 
     def on_resize(self, event: events.Resize) -> None:
         """Put the second column next to the first, or below it."""
         self._body.set_class(event.size.width >= WIDE, "-wide")
 
-    async def show(self, view: TaskView) -> None:
+    def show(self, view: TaskView) -> None:
         """Draw ``view``; the scroll position stays."""
         self.view = view
         if not self._head.is_attached:
@@ -88,9 +86,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
         }
         for name, text in texts.items():
             self._titles[name].display = self._texts[name].display = bool(text)
-            if text != self._shown[name]:
-                self._shown[name] = text
-                await self._texts[name].update(clean(_cut(text)))
+            self._texts[name].show(_cut(text))
         self._memory.show(view.memory)
         self._activity.show(view.activity)
 

@@ -7,23 +7,18 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual import events
-from textual.binding import Binding
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import reactive
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
-from widgets.text.line_view import draw_strip
-from widgets.text.style_names import CURSOR, DIM, STRONG, line, spread, tone
+from widgets.text.cursor_list import CursorList, mark_row
+from widgets.text.style_names import DIM, STRONG, line, spread, tone
 from widgets.work.task_views import QueuedView
 
-_TALL = 2
 _KEY_MOST = 10
 
 
-class TwoLineList(ScrollView, can_focus=True):
+class TwoLineList(CursorList):
     """Draw queued tasks, two lines each: the task, and below it the reasons.
 
     Only visible tasks are drawn. Posts :class:`Opened` and :class:`Moved`. With ``click_opens`` a click on
@@ -31,20 +26,8 @@ class TwoLineList(ScrollView, can_focus=True):
     ``name_cells``.
     """
 
-    DEFAULT_CSS = """
-    TwoLineList { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
-    """
-    BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
-        Binding("j,down", "move(1)", "next", show=False),
-        Binding("k,up", "move(-1)", "previous", show=False),
-        Binding("pagedown,space", "page(1)", "page down", show=False),
-        Binding("pageup", "page(-1)", "page up", show=False),
-        Binding("home,g", "edge(0)", "first", show=False),
-        Binding("end,G", "edge(-1)", "last", show=False),
-        Binding("enter", "open", "open", show=False),
-    ]
-
-    cursor: reactive[int] = reactive(0)
+    DEFAULT_CSS = "TwoLineList { padding: 0 1; }"
+    TALL = 2
 
     @dataclass
     class Opened(Message):
@@ -97,7 +80,7 @@ class TwoLineList(ScrollView, can_focus=True):
             self._name_most, max((cell_len(row.name or row.key) for row in self._rows), default=0)
         )
         cursor = min(self.cursor, max(0, len(keys) - 1))
-        self.virtual_size = Size(0, max(1, _TALL * len(keys)))
+        self.virtual_size = Size(0, max(1, self.TALL * len(keys)))
         if last_row is not None and last_row.key in keys:
             cursor = keys.index(last_row.key)
         self.cursor = cursor
@@ -106,30 +89,17 @@ class TwoLineList(ScrollView, can_focus=True):
             return
         for place, (before, row) in enumerate(zip(rows_before, self._rows, strict=True)):
             if before != row:
-                y = place * _TALL - self.scroll_offset.y + self.gutter.top
-                self.refresh(Region(0, y, self.outer_size.width, _TALL))
+                y = place * self.TALL - self.scroll_offset.y + self.gutter.top
+                self.refresh(Region(0, y, self.outer_size.width, self.TALL))
+
+    @property
+    def count(self) -> int:
+        return len(self._rows)
 
     def watch_cursor(self) -> None:
-        top, height = self.cursor * _TALL, self.content_size.height
-        if top < self.scroll_offset.y:
-            self.scroll_to(y=top, animate=False)
-        elif height and top + _TALL > self.scroll_offset.y + height:
-            self.scroll_to(y=top + _TALL - height, animate=False)
-        self.refresh()
+        super().watch_cursor()
         if (row := self.at_cursor) is not None:
             self.post_message(self.Moved(row.key))
-
-    def action_move(self, step: int) -> None:
-        """Move the cursor by ``step`` tasks."""
-        self.cursor = max(0, min(self.cursor + step, len(self._rows) - 1))
-
-    def action_page(self, way: int) -> None:
-        """Move the cursor by a page."""
-        self.action_move(way * max(1, self.content_size.height // _TALL - 1))
-
-    def action_edge(self, place: int) -> None:
-        """Move the cursor to the first (0) or last (-1) task."""
-        self.cursor = 0 if place == 0 else max(0, len(self._rows) - 1)
 
     def action_open(self) -> None:
         """Ask to see the task under the cursor."""
@@ -138,24 +108,17 @@ class TwoLineList(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the task that was clicked; again: open it."""
-        place = (event.y - self.gutter.top + self.scroll_offset.y) // _TALL
+        place = (event.y - self.gutter.top + self.scroll_offset.y) // self.TALL
         if 0 <= place < len(self._rows):
             if event.chain == 2 if not self._click_opens else place == self.cursor:
                 self.action_open()
             self.cursor = place
 
-    def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
-        if width < 1:
-            return Strip.blank(0)
-        content = self._content(y + self.scroll_offset.y, width).truncate(width, ellipsis=True)
-        return draw_strip(self, content, width)
-
-    def _content(self, y: int, width: int) -> Content:
+    def content_at(self, y: int, width: int) -> Content:
         if not self._rows:
             rows = line((self.empty, DIM)).wrap(width)
             return rows[y] if y < len(rows) else Content("")
-        place, part = divmod(y, _TALL)
+        place, part = divmod(y, self.TALL)
         if place >= len(self._rows):
             return Content("")
         row = self._rows[place]
@@ -172,5 +135,5 @@ class TwoLineList(ScrollView, can_focus=True):
         else:
             content = line(" " * (digits + 3), (row.why, DIM))
         if place == self.cursor:
-            content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
+            content = mark_row(content, width)
         return content

@@ -10,11 +10,9 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
-from textual.visual import Visual
 
-from widgets.text.style_names import CURSOR, DIM, STRONG, line, tone
+from widgets.text.cursor_list import CursorList, mark_row
+from widgets.text.style_names import DIM, STRONG, line, tone
 from widgets.views import WorkPaneView, WorkRowView
 from widgets.work.chain_tree import chain_row, columns
 from widgets.work.chain_tree_views import ChainRowView, ChainView
@@ -30,27 +28,20 @@ _DETAIL_LEAST = 8
 _INDENT = 2
 
 
-class WorkPane(ScrollView, can_focus=True):
+class WorkPane(CursorList):
     """Draw a :class:`WorkPaneView`: the trees of chains, other active tasks, then other sessions.
 
     Tasks and sessions have a summary above them. Each row has a sign next to its colour. The followed
     row is marked ``▸``.
     """
 
-    DEFAULT_CSS = """
-    WorkPane { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
-    """
+    DEFAULT_CSS = "WorkPane { padding: 0 1; }"
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
-        Binding("j,down", "move(1)", "next row", show=False),
-        Binding("k,up", "move(-1)", "previous row", show=False),
-        Binding("home,g", "edge(0)", "first row", show=False),
-        Binding("end,G", "edge(-1)", "last row", show=False),
         Binding("enter", "open", "attach", show=False),
         Binding("space", "peek", "peek", show=False),
     ]
 
     view: reactive[WorkPaneView] = reactive(WorkPaneView())
-    cursor: reactive[int] = reactive(0)
 
     @dataclass
     class RowOpened(Message):
@@ -113,23 +104,17 @@ class WorkPane(ScrollView, can_focus=True):
         self.virtual_size = Size(0, max(1, len(self._lines)))
         self.refresh()
 
+    @property
+    def count(self) -> int:
+        return len(self._places)
+
+    def top_of(self, place: int) -> int:
+        # What stands above the first row comes into view with it.
+        return self._places[place] if 0 < place < len(self._places) else 0
+
     def watch_cursor(self) -> None:
         self.post_message(self.RowMoved(self.at_cursor))
-        top = self._places[self.cursor] if self.cursor < len(self._places) else 0
-        height = self.scrollable_content_region.height
-        if top < self.scroll_offset.y or self.cursor == 0:
-            self.scroll_to(y=0 if self.cursor == 0 else top, animate=False)
-        elif height and top >= self.scroll_offset.y + height:
-            self.scroll_to(y=top - height + 1, animate=False)
-        self.refresh()
-
-    def action_move(self, step: int) -> None:
-        """Move the cursor by ``step`` rows."""
-        self.cursor = max(0, min(self.cursor + step, len(self._places) - 1))
-
-    def action_edge(self, place: int) -> None:
-        """Move the cursor to the first (0) or last (-1) row."""
-        self.cursor = 0 if place == 0 else max(0, len(self._places) - 1)
+        super().watch_cursor()
 
     def action_open(self) -> None:
         """Ask to follow the row under the cursor."""
@@ -148,15 +133,7 @@ class WorkPane(ScrollView, can_focus=True):
             self.cursor = self._places.index(at)
             self.action_open()
 
-    def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
-        content = self._content(y + self.scroll_offset.y, width)
-        if width < 1:
-            return Strip.blank(0)
-        content = content.truncate(width, ellipsis=True)
-        return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
-
-    def _content(self, y: int, width: int) -> Content:
+    def content_at(self, y: int, width: int) -> Content:
         if not self._lines:
             rows = line((_EMPTY, DIM)).wrap(max(1, width))
             return rows[y] if y < len(rows) else Content("")
@@ -171,7 +148,7 @@ class WorkPane(ScrollView, can_focus=True):
         else:
             content = chain_row(row, width, self._shared)
         if self.has_focus and self._places[self.cursor : self.cursor + 1] == [y]:
-            content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
+            content = mark_row(content, width)
         return content
 
     def _row(self, row: WorkRowView, title_cells: int, width: int) -> Content:

@@ -121,12 +121,14 @@ WORDS: Mapping[str, tuple[re.Pattern[str], Effect]] = {
 }
 """What the words behind a program, or a verb of git, add: each word has a blank before it."""
 
-CARRIERS = _names(
-    "env timeout nice ionice nohup setsid stdbuf time command builtin exec busybox xargs "
-    "parallel watch strace find fd script uv poetry pipenv hatch pdm coverage bundle trap "
-    "flock chroot unshare nsenter setpriv prlimit bwrap systemd-run npx bunx"
+WRAPPERS = _names(
+    "env timeout nice ionice nohup setsid stdbuf time command builtin exec busybox xargs xvfb-run"
+    " parallel watch strace find fd script trap flock chroot unshare nsenter setpriv prlimit bwrap"
+    " systemd-run"
 )
-"""Programs that run another one, which is one of their words."""
+"""Programs that run any other one, which is one of their words."""
+RUNNERS = _names("uv poetry pipenv hatch pdm rye coverage bundle npx bunx")
+"""Programs that run what a project has installed, which is one of their words."""
 SHELLS = _names("sh bash zsh dash ksh ash mksh fish csh tcsh rbash")
 INTERPRETERS = re.compile(
     r"(?:python|pypy)[0-9.]*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|Rscript|osascript|pwsh"

@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from cockpit.access.commands.command_table import (
     ACTIVATES,
-    CARRIERS,
     COMMIT,
     DENIED,
     EFFECTS,
@@ -34,11 +33,13 @@ from cockpit.access.commands.command_table import (
     NETWORK,
     PLAIN_SED,
     POSTS,
+    RUNNERS,
     RUNS,
     SHELLS,
     STEERS,
     VERBS,
     WORDS,
+    WRAPPERS,
     Effect,
 )
 from cockpit.access.commands.plain_reads import read_line
@@ -204,7 +205,7 @@ class _Judging:
         if words[0].marks:
             self._hide()
         program = name_of(texts[0])
-        if program in CARRIERS and not (program == "find" and not _runs(texts)):
+        if program in WRAPPERS | RUNNERS and not (program == "find" and not _runs(texts)):
             self._carried(words[1:], depth)
             if program in ("xargs", "parallel") and len(texts) == 1:
                 self._doubt(UNKNOWN)

@@ -10,12 +10,10 @@ See ``docs/reference/security.md``, reads.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
-
-from cockpit.access.parse_shell import parse_shell
-from cockpit.access.shell_syntax import SimpleCommand
 
 LONGEST = 4_000
 """Characters of a command line that may be plain."""
@@ -146,15 +144,7 @@ def read_line(text: str) -> PlainRead | None:
     """Return the plain reading command that a line of shell text is; None for any other."""
     if len(text) > LONGEST or not _PLAIN.fullmatch(text):
         return None
-    script = parse_shell(text)
-    if len(script.items) != 1 or script.separators or script.comments or script.errors:
-        return None
-    (item,) = script.items
-    if not isinstance(item, SimpleCommand) or item.assignments or item.redirections:
-        return None
-    if any(word.marks for word in item.words):
-        return None
-    return read_words([word.text for word in item.words])
+    return read_words(shlex.split(text))
 
 
 def read_words(argv: Sequence[str]) -> PlainRead | None:

@@ -2,7 +2,8 @@
 
 A program must lie outside the project; each file inside it, be no device and have no secrets; a folder must
 have none in it. Git runs what a repository's settings name, so with a setting that is not known to be
-harmless no command of git is a read. Nothing is started here. See ``docs/reference/security.md``, reads.
+harmless no command of git is a read. Git alone is started, to list them. See ``docs/reference/security.md``,
+reads.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ _LOADS = (
     *("POSIXLY_CORRECT", "RIPGREP_CONFIG_PATH", "GREP_OPTIONS"),
 )
 _BRACKETS = re.compile(r"\[.*\]")
-_HEADER = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
-_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 _SAFE = re.compile(
     r"core\.(repositoryformatversion|filemode|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf"
     r"|eol|safecrlf|quotepath|abbrev|longpaths|untrackedcache|compression|preloadindex|bigfilethreshold)"
@@ -217,9 +216,8 @@ def _why_not_git(read: PlainRead, place: ReadingPlace) -> str:
     folders = locate_git_folders(Path(place.root))
     if folders is None or os.path.islink(f"{place.root}/.git"):
         return "there is no repository of the project"
-    for file in (f"{folders.common}/config", f"{folders.own}/config.worktree"):
-        if trouble := _why_not_settings(file):
-            return trouble
+    if trouble := _why_not_settings(place.root):
+        return trouble
     if os.path.exists(f"{folders.common}/hooks/post-index-change"):
         return "the repository has a hook that git would run"
     index = _read(f"{folders.own}/index", _MOST_INDEX)
@@ -238,25 +236,19 @@ def _read(path: str, most: int) -> bytes:
         return file.read(most + 1) if stat.S_ISREG(os.fstat(opened).st_mode) else b""
 
 
-def _why_not_settings(path: str) -> str:
-    """Say which setting of a configuration file is not known to be harmless; '' when all are."""
-    text = _read(path, _MOST_SETTINGS).decode("utf-8", "surrogateescape")
-    if len(text) > _MOST_SETTINGS:
-        return "the repository's configuration is too long"
-    section = ""
-    for line in text.split("\n"):
-        rest = line.strip(" \t\r\ufeff")
-        if header := _HEADER.match(rest):
-            section = header[1].lower().partition(".")[0]
-            rest = rest[header.end() :].strip()
-        if not rest or rest[0] in "#;":
-            continue
-        setting = _SETTING.fullmatch(rest)
-        if setting is None or rest.endswith("\\"):
-            return "the repository's configuration cannot be read"
-        name, value = f"{section}.{setting[1].lower()}", (setting[2] or "true").strip().lower()
-        if not (_SAFE.fullmatch(name) or _SAFE.fullmatch(f"{name}={value}")):
-            return f"the repository sets {name}, which may change what git runs"
+def _why_not_settings(root: str) -> str:
+    """Say which setting of a repository is not known to be harmless; '' when all are."""
+    from cockpit.access.git_overrides import REPOSITORY_SCOPES, parse_settings
+    from cockpit.core.project.safe_git import ask_git  # here: most calls of a hook ask no git
+
+    listed = ask_git(Path(root), "config", "--null", "--list", "--show-scope", "--show-origin")
+    if listed is None or len(listed) > _MOST_SETTINGS:
+        return "the repository's configuration cannot be read"
+    for setting in parse_settings(listed):
+        if setting.scope in REPOSITORY_SCOPES:
+            name = f"{setting.name.partition('.')[0]}.{setting.name.rpartition('.')[2]}"
+            if not (_SAFE.fullmatch(name) or _SAFE.fullmatch(f"{name}={setting.value.lower()}")):
+                return f"the repository sets {name}, which may change what git runs"
     return ""
 
 

@@ -82,44 +82,25 @@ class CommandAdapter:
             )
         if changed:
             return failed("conflict", f"{shlex.join(argv)[:80]}: {changed}. It was not run.")
+        options: dict[str, Any] = {
+            "timeout_s": request.timeout_s,
+            "max_bytes": MAX_OUTPUT,
+            "on_output": ground.on_output,
+        }
+        place = (argv, ground.root, ground.environment)
         if not request.sandboxed:
             # As it was shown, also where there is a sandbox by now; the limits hold all the same.
-            plain = replace(ground.sandbox, bwrap=None)
-            ended = await run_confined(
-                plain,
-                argv,
-                ground.root,
-                ground.environment,
-                timeout_s=request.timeout_s,
-                max_bytes=MAX_OUTPUT,
-                on_output=ground.on_output,
-            )
+            ended = await run_confined(replace(ground.sandbox, bwrap=None), *place, **options)
             outcome = await asyncio.to_thread(_outcome, argv, request.timeout_s, ended, ground.root)
             return replace(outcome, summary=f"{outcome.summary} It ran without a sandbox.")
         before = await asyncio.to_thread(mark_repository, ground.root)
         left: tuple[str, ...] = ()
         try:
             if changes_repository(argv):
-                ended, taken = await run_in_view(
-                    ground.sandbox,
-                    argv,
-                    ground.root,
-                    ground.environment,
-                    timeout_s=request.timeout_s,
-                    max_bytes=MAX_OUTPUT,
-                    on_output=ground.on_output,
-                )
+                ended, taken = await run_in_view(ground.sandbox, *place, **options)
                 left = taken.left
             else:
-                ended = await run_confined(
-                    ground.sandbox,
-                    argv,
-                    ground.root,
-                    ground.environment,
-                    timeout_s=request.timeout_s,
-                    max_bytes=MAX_OUTPUT,
-                    on_output=ground.on_output,
-                )
+                ended = await run_confined(ground.sandbox, *place, **options)
         except ViewRefused as error:
             return failed("permanent", f"{shlex.join(argv)[:80]}: {error}", argv=list(argv))
         finally:

@@ -17,7 +17,7 @@ from cockpit.act.guards.action_guard import ActionGuard, GuardState, Refusal, ar
 from cockpit.act.guards.redundant_read import RedundantReadGuard
 from cockpit.act.model_tools import Call
 from cockpit.act.preview_command import explain_read
-from cockpit.act.reading_commands import find_reading
+from cockpit.act.reading_commands import refuse_revision
 from cockpit.act.text_edits import WITHHELD, bytes_digest, digest_now
 from cockpit.act.tool_payloads import EditFile, GitCommit, GitHub, Run, WriteFile
 from cockpit.core.secrets import mask_value
@@ -118,17 +118,15 @@ class ReadingGuard(Struct, frozen=True):
     A plain command that reads became a context request before it came here.
     """
 
-    confined: Confined
     name: str = "reading"
 
     def check(self, call: Call, state: GuardState) -> Refusal | None:
         if not isinstance(call.payload, Run):
             return None
-        reading = find_reading(call.payload.argv, self.confined, pinned_rev=state.pinned_rev)
-        if reading is None or not reading.refusal:
+        if not (refusal := refuse_revision(call.payload.argv)):
             return None
         return Refusal(
-            self.name, f"Reading is not an action, so this command is not run. {reading.refusal}"
+            self.name, f"Reading is not an action, so this command is not run. {refusal}"
         )
 
 
@@ -199,7 +197,7 @@ GUARDS: tuple[RegisteredGuard, ...] = (
         "reading",
         "a file of another revision (`git show REVISION:PATH`)",
         "the gateway reads the project as it is now",
-        ReadingGuard,
+        lambda _: ReadingGuard(),
     ),
     RegisteredGuard(
         "unchanged_failure",

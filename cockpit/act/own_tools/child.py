@@ -78,29 +78,6 @@ def load_decorator() -> None:
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(here))))  # noqa: PTH120
 
 
-class LateMetadata(ModuleType):
-    """``importlib.metadata``, loaded when it is used and not when it is imported."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
-
-    def entry_points(self, **selected: Any) -> Any:
-        return self.__getattr__("entry_points")(**selected)
-
-
-def prepare_pydantic() -> None:
-    """Let pydantic be imported without its plug-ins, and without the module that it would look for them with.
-
-    That is a third of the time that a call takes.
-    """
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    sys.modules.setdefault("importlib.metadata", LateMetadata("importlib.metadata"))
-
-
 def describe(module: ModuleType) -> list[dict[str, Any]]:
     """Return what each tool of the module says of itself, with the JSON Schema of its arguments."""
     import inspect
@@ -241,7 +218,7 @@ def explain(error: BaseException) -> str:
 
 def main() -> int:
     """Serve one request."""
-    prepare_pydantic()
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     output: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     request = json.loads(sys.stdin.buffer.read())

@@ -48,11 +48,11 @@ def preview_own_call(
     )
 
 
-def describe_call(name: str, arguments: Mapping[str, Any], limit: int = 120) -> str:
+def describe_call(name: str, arguments: Mapping[str, Any]) -> str:
     """Return a call in one line."""
     values = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items()]
     line = f"{name}({', '.join(values)})"
-    return line if len(line) <= limit else f"{line[: limit - 2]}…)"
+    return line if len(line) <= 120 else f"{line[:118]}…)"
 
 
 def render_arguments(arguments: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Start the child process that loads a tool's file, in the sandbox and nowhere else.
 
-See ``docs/reference/tools.md``, sandbox.
+See ``docs/reference/tools.md``, calls.
 """
 
 from __future__ import annotations

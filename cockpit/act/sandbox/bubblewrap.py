@@ -134,12 +134,11 @@ class Sandbox(Struct, frozen=True):
         """Whether commands are confined."""
         return self.bwrap is not None
 
-    def words(self, *, network: bool = False) -> str:
+    def words(self) -> str:
         """Return the sandbox as a field of the preview."""
         if self.bwrap is None:
             return "none"
-        net = "on" if network else "off"
-        return f"bubblewrap: project writable, .git read-only, home hidden, network {net}"
+        return "bubblewrap: project writable, .git read-only, home hidden, network off"
 
     def notes(self) -> tuple[str, ...]:
         """Return what is missing, for the user who decides."""

@@ -16,11 +16,12 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 from msgspec import Struct
 
+from cockpit.access.git_folders import list_alternates
 from cockpit.access.run_program import run_git
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
 from cockpit.act.sandbox.git_places import GitPlaces, clean_settings, find_git_places
@@ -168,7 +169,7 @@ def _build(
     own = dict(values)
     _write_excludes(folder / "info" / "exclude", places, own.get("core.excludesfile", ""))
     reads = []
-    for number, objects in enumerate(list_object_folders(places.common / "objects")):
+    for number, objects in enumerate(list_object_folders(places.common)):
         reads.append((objects, OBJECTS / str(number)))
     lines = "".join(f"{inside}\n" for _, inside in reads)
     (folder / "objects" / "info" / "alternates").write_text(lines)
@@ -220,21 +221,11 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def list_object_folders(first: Path) -> list[Path]:
+def list_object_folders(common: Path) -> list[Path]:
     """List the folders of objects that the repository reads, its own first."""
-    folders: list[Path] = []
-    waiting = [first]
-    while waiting and len(folders) < _MOST_ALTERNATES:
-        folder = waiting.pop(0)
-        if folder in folders or not folder.is_dir() or folder.name != "objects":
-            continue
-        folders.append(folder)
-        listed = folder / "info" / "alternates"
-        if listed.is_file():
-            for line in listed.read_text("utf-8", "surrogateescape").splitlines():
-                if line and not line.startswith("#"):
-                    waiting.append((folder / line).resolve())
-    return folders
+    others = [Path(each) for each in list_alternates(str(common))[: _MOST_ALTERNATES - 1]]
+    folders = [common / "objects", *(each for each in others if each.name == "objects")]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 async def run_in_view(
@@ -253,7 +244,7 @@ async def run_in_view(
     Nothing is taken over from one that was ended. Raises ``ViewRefused``, and what ``run_confined`` raises.
     """
     places = await asyncio.to_thread(find_git_places, root)
-    if places is None:
+    async with open_view(root, places) if places else nullcontext() as view:
         ended = await run_confined(
             sandbox,
             argv,
@@ -261,21 +252,11 @@ async def run_in_view(
             environment,
             timeout_s=timeout_s,
             max_bytes=max_bytes,
+            extra=view.extra() if view else None,
             on_output=on_output,
         )
-        return ended, TakenOver()
-    async with open_view(root, places) as view:
-        ended = await run_confined(
-            sandbox,
-            argv,
-            root,
-            environment,
-            timeout_s=timeout_s,
-            max_bytes=max_bytes,
-            extra=view.extra(),
-            on_output=on_output,
-        )
-        if ended.passed or ended.finished.timed_out or ended.finished.truncated:
+        was_ended = ended.passed or ended.finished.timed_out or ended.finished.truncated
+        if view is None or was_ended:
             return ended, TakenOver()
         return ended, await take_over(view, sandbox, environment, may_move or view.may_move)
 

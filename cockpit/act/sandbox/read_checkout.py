@@ -184,5 +184,5 @@ def _readable(
         folder = Path(os.path.realpath(text))
         if not folder.is_relative_to(top) and str(folder) != state:
             yield folder, folder
-    for folder in list_object_folders(Path(folders.common, "objects"))[1:]:
+    for folder in list_object_folders(Path(folders.common))[1:]:
         yield folder, folder

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.sandbox.bubblewrap import Sandbox
-from cockpit.agents.acp_client.session_journal import SessionJournal
+from cockpit.agents.acp_client.session_updates import SessionUpdates
 from cockpit.agents.registry.known_agents import Agent
+from cockpit.agents.streams.agent_journal import AgentJournal
 from cockpit.core.secrets import mask
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.permissions.ask_context import (
@@ -46,7 +47,8 @@ class SessionContext(Struct):
     sandbox: Sandbox
     environment: Mapping[str, str]
     """The variables of commands in its terminals."""
-    journal: SessionJournal
+    journal: AgentJournal
+    updates: SessionUpdates
     is_confined: bool = False
     """Whether the agent runs in our sandbox."""
     deadline_s: float | None = None

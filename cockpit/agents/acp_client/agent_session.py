@@ -36,15 +36,19 @@ from cockpit.agents.acp_client.serve_permissions import (
     answer_permission,
 )
 from cockpit.agents.acp_client.serve_terminals import AgentTerminals
-from cockpit.agents.acp_client.session_journal import SessionJournal
-from cockpit.agents.streams.cut_off_calls import describe_cut_off_calls
+from cockpit.agents.acp_client.session_updates import SessionUpdates
+from cockpit.agents.runs.run_rows import (
+    complete_session,
+    describe_cut_off_calls,
+    fail_session,
+    stop_session,
+)
+from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
 from cockpit.agents.streams.final_status import read_status
-from cockpit.agents.streams.journal_agent_stream import AgentRun
+from cockpit.agents.streams.stream_events import UnreadableLine
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
-from cockpit.core.secrets import mask
-from cockpit.core.text import end_sentence, keep_ends
-from cockpit.learn.notes.reflect import reflect
+from cockpit.core.text import end_sentence
 from cockpit.loop.permissions.withdrawal import (
     AGENT_ENDED,
     STOPPED,
@@ -53,17 +57,11 @@ from cockpit.loop.permissions.withdrawal import (
     Withdrawal,
     ending_of,
 )
-from cockpit.loop.planner.follow_session import learn_session
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.skills.agent_skills import give_skills
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.sessions import (
-    SessionCompleted,
-    SessionFailed,
-    SessionStopped,
-    SessionWaiting,
-)
+from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session
 
@@ -136,7 +134,6 @@ def find_reached_limit(session: Session, limits: Limits, title: str, *, after_tu
 
 CANCEL_S = 10.0
 """Seconds that an agent has to end its turn after it was cancelled; then its process is ended."""
-MOST_MESSAGE = 2_000
 _MOST_PROMPT = 1_000_000
 
 
@@ -178,14 +175,23 @@ class AgentSession:
         return self._connection is not None and not self._connection.gone.is_set()
 
     @property
-    def journal(self) -> SessionJournal:
-        """What the session journals, with its choices and commands."""
+    def journal(self) -> AgentJournal:
+        """The journal of the run."""
         return self.context.journal
+
+    @property
+    def updates(self) -> SessionUpdates:
+        """What the agent said so far: its calls, choices and commands."""
+        return self.context.updates
+
+    async def note_odd(self, message: str) -> None:
+        """Note that something was no message of the protocol; only the first few are journalled."""
+        await self.journal.record(UnreadableLine(message))
 
     async def serve(self, method: str, params: JsonObject) -> Mapping[str, Any]:
         """Answer a request of the agent; one for another of its sessions is refused and noted."""
         if other := self._find_other(params):
-            await self.journal.note_odd(f"a request for another session: {other!r}")
+            await self.note_odd(f"a request for another session: {other!r}")
             raise Refused(f"This connection serves one session only, not {other!r}.")
         match method:
             case "session/request_permission":
@@ -204,9 +210,9 @@ class AgentSession:
     async def update(self, params: JsonObject) -> None:
         """Journal one update of the agent; one for another of its sessions is refused and noted."""
         if other := self._find_other(params):
-            await self.journal.note_odd(f"an update for another session: {other!r}")
+            await self.note_odd(f"an update for another session: {other!r}")
             return
-        await self.journal.update(get_object(params, "update"))
+        await self.updates.update(get_object(params, "update"))
 
     def _find_other(self, params: JsonObject) -> str:
         """Return the session that a message is for, where it is not this one; else empty."""
@@ -235,14 +241,17 @@ class AgentSession:
             self._agent_session = get_text(state, "sessionId")[:200]
             if not self._agent_session:
                 raise AgentFailed(f"{connection.agent.title} opened a session without an id.")
-            await self.journal.record_agent_session(self._agent_session)
-        await self.journal.join(state)
+            named = self._agent_session
+            await self._engine.store.write(
+                lambda tx: sessions.set_agent_process(tx, session.session_id, agent_session=named)
+            )
+        await self.updates.join(self._agent_session, state)
         mode = connection.agent.acp.mode
         if mode and any(
             choice.id == mode
             for kind in ("mode",)
-            if kind in self.journal.choices
-            for choice in self.journal.choices[kind].choices or ()
+            if kind in self.updates.choices
+            for choice in self.updates.choices[kind].choices or ()
         ):
             await self.choose("mode", mode)
 
@@ -255,7 +264,7 @@ class AgentSession:
         for method, can in ways:
             if not can:
                 continue
-            self.journal.ignores = True
+            self.updates.ignores = True
             try:
                 state = await connection.request(method, body, SESSION_S)
             except AgentGone:
@@ -266,7 +275,7 @@ class AgentSession:
                 self._agent_session = agent_session
                 return state
             finally:
-                self.journal.ignores = False
+                self.updates.ignores = False
         await self.journal.note(
             f"{connection.agent.title} no longer knows its earlier session, and starts a new one: {why}"
         )
@@ -359,7 +368,7 @@ class AgentSession:
         if refusals and turn.reason != "failed" and not self._cancelled:
             lines = "\n".join(f"- {title}: {words}" for title, words in refusals)
             self._own_words = f"The user did not allow this, and says:\n{lines}"
-        await self.journal.end_turn(turn.reason, usage, turn.message)
+        await self.updates.end_turn(turn.reason, usage, turn.message)
         return turn
 
     async def _cancel(self, asking: asyncio.Future[JsonObject], ending: Ending) -> None:
@@ -380,9 +389,9 @@ class AgentSession:
     async def choose(self, kind: str, value: str) -> None:
         """Choose a mode, a model or an option of the agent. Raises ``AgentFailed``, ``IllegalTransition``."""
         connection, _ = self._opened()
-        choice = self.journal.choices.get(kind)
+        choice = self.updates.choices.get(kind)
         if choice is None:
-            names = ", ".join(sorted(self.journal.choices)) or "nothing"
+            names = ", ".join(sorted(self.updates.choices)) or "nothing"
             raise IllegalTransition(
                 f"{connection.agent.title} has no {kind!r} to choose; it offers {names}."
             )
@@ -391,9 +400,9 @@ class AgentSession:
             raise IllegalTransition(f"There is no {kind} {value!r}; there are {', '.join(values)}.")
         session = {"sessionId": self._agent_session}
         match kind:
-            case "mode" if kind not in self.journal.options:
+            case "mode" if kind not in self.updates.options:
                 await connection.request("session/set_mode", {**session, "modeId": value})
-            case "model" if kind not in self.journal.options:
+            case "model" if kind not in self.updates.options:
                 await connection.request("session/set_model", {**session, "modelId": value})
             case _:
                 typed: Any = value == "true" if not values and value in ("true", "false") else value
@@ -401,7 +410,7 @@ class AgentSession:
                 if isinstance(typed, bool):
                     body["type"] = "boolean"
                 await connection.request("session/set_config_option", body)
-        await self.journal.choose(kind, value)
+        await self.updates.choose(kind, value)
 
     async def fork(self) -> str:
         """Fork the agent's session; returns the agent's id of the new one. Raises ``IllegalTransition``."""
@@ -429,13 +438,13 @@ class AgentSession:
             if turn.reason == "failed":
                 fail_session(tx, session_id, "agent_failed", turn.message)
             elif turn.reason == "cancelled":
-                self._stop(tx)
+                stop_session(tx, session_id)
             elif turn.reason == LIMIT:
-                _complete(tx, session_id, "limit", turn.message)
+                complete_session(tx, session_id, "limit", turn.message)
             elif turn.reason == "refusal":
                 fail_session(tx, session_id, "refusal", "The model refused to answer.")
             elif turn.reason in ("max_tokens", "max_turn_requests"):
-                _complete(
+                complete_session(
                     tx, session_id, "limit", f"The agent stopped: {end_sentence(turn.reason)}"
                 )
             elif not text.strip() and not self.journal.tools_ended:
@@ -443,7 +452,7 @@ class AgentSession:
                     tx, session_id, "agent_failed", "The agent ended its turn without a word."
                 )
             else:
-                _complete(tx, session_id, status, summary)
+                complete_session(tx, session_id, status, summary)
 
         await store.write(write)
 
@@ -460,7 +469,7 @@ class AgentSession:
                 fail_session(tx, session_id, "agent_failed", turn.message)
                 return
             if turn is not None and turn.reason == LIMIT:
-                _complete(tx, session_id, "limit", turn.message)
+                complete_session(tx, session_id, "limit", turn.message)
                 return
             detail = SessionWaiting(for_="person", why="the agent ended its turn")
             sessions.set_status(tx, session_id, "waiting", detail=detail)
@@ -469,11 +478,7 @@ class AgentSession:
 
     async def stop(self) -> None:
         """Mark the session as stopped; it can be resumed."""
-        await self._engine.store.write(self._stop)
-
-    def _stop(self, tx: Tx) -> None:
-        detail = SessionStopped(reason="interrupted")
-        sessions.set_status(tx, self.context.session_id, "stopped", actor="person", detail=detail)
+        await self._engine.store.write(lambda tx: stop_session(tx, self.context.session_id))
 
     async def close(self) -> None:
         """Withdraw what waits and end the agent with all of its commands."""
@@ -494,26 +499,6 @@ class AgentSession:
         )
 
 
-def _complete(tx: Tx, session_id: str, status: str, summary: str) -> None:
-    detail = SessionCompleted(status=status, summary=keep_ends(mask(summary), MOST_MESSAGE))
-    result = {"status": status, "summary": keep_ends(summary, MOST_MESSAGE)}
-    learn_session(tx, sessions.load(tx.connection, session_id), status)
-    reflect(tx, sessions.set_status(tx, session_id, "completed", detail=detail, result=result))
-
-
-def fail_session(tx: Tx, session_id: str, code: str, message: str) -> None:
-    """End the session as failed."""
-    words = keep_ends(mask(message), MOST_MESSAGE)
-    sessions.set_status(
-        tx,
-        session_id,
-        "failed",
-        error_code=code,
-        detail=SessionFailed(message=words),
-        result={"status": "failed", "summary": words},
-    )
-
-
 def select_unsent(
     connection: sqlite3.Connection, session_id: str, limit: int = 100
 ) -> list[tuple[str, str]]:
@@ -522,7 +507,7 @@ def select_unsent(
         "SELECT message_id, text FROM messages WHERE session_id=:session AND role='person'"
         " AND rowid > coalesce((SELECT max(m.rowid) FROM journal j, json_each(j.detail_json,"
         " '$.message_ids') each JOIN messages m ON m.message_id=each.value"
-        " WHERE j.session_id=:session AND j.action='runner.turn_started'), 0)"
+        " WHERE j.session_id=:session AND j.action='runner.turn'), 0)"
         " ORDER BY rowid LIMIT :limit",
         {"session": session_id, "limit": limit},
     )

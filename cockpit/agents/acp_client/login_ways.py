@@ -1,7 +1,7 @@
 """An agent's ways to log in, as it lists them, and what the user does for each.
 
 cockpit never gives an agent a key and starts no program for a login by itself. See
-``docs/reference/agents.md``, log-in.
+``docs/reference/agents.md``, sessions.
 """
 
 from __future__ import annotations

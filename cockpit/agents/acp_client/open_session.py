@@ -6,6 +6,7 @@ See ``docs/reference/agents.md``, sessions.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any
 from msgspec import UNSET
 
 from cockpit.access.confined_paths import Confined
-from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
+from cockpit.access.token_scopes import AGENT_SCOPES
 from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.acp_client.acp_session_context import SessionContext
 from cockpit.agents.acp_client.agent_connection import (
@@ -24,40 +25,30 @@ from cockpit.agents.acp_client.agent_connection import (
     AgentGone,
     AgentRefused,
 )
-from cockpit.agents.acp_client.agent_session import MOST_MESSAGE, AgentSession, fail_session
-from cockpit.agents.acp_client.agent_variables import agent_environment
-from cockpit.agents.acp_client.session_journal import SessionJournal
+from cockpit.agents.acp_client.agent_session import AgentSession, Turn
+from cockpit.agents.acp_client.session_updates import SessionUpdates
 from cockpit.agents.confine.agent_sandbox import (
     AgentLaunch,
-    confine_agent,
+    launch_agent,
     relay_server,
     why_unconfined,
 )
 from cockpit.agents.registry.known_agents import Agent, KnownAgent
-from cockpit.agents.runs.run_agent import count_runs
-from cockpit.agents.runs.run_folder import (
-    SERVER,
-    RunFolder,
-    cockpit_variables,
-    create_run_folder,
-    our_server,
-    remove_run_folder,
-)
+from cockpit.agents.runs.agent_command_line import agent_environment
+from cockpit.agents.runs.run_folder import SERVER, RunFolder, open_run, our_server
+from cockpit.agents.runs.run_rows import LONGEST_ERROR, complete_session, record_start
 from cockpit.agents.runs.watch_checkouts import watch_checkouts
-from cockpit.agents.streams.journal_agent_stream import AgentRun
+from cockpit.agents.streams.agent_journal import AgentJournal, AgentRun
 from cockpit.agents.streams.stream_events import TokenUsage
-from cockpit.core.errors import Stale
+from cockpit.core.errors import CockpitError
 from cockpit.core.processes import process_name
 from cockpit.core.secrets import mask
+from cockpit.loop.permissions.withdrawal import STOP
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.agents import RunnerEnded, RunnerStarted
-from cockpit.store.journal.details.sessions import (
-    SessionStopped,
-)
+from cockpit.store.journal.details.agents import RunnerEnded
 from cockpit.store.sessions import sessions
-from cockpit.store.sessions.hold_session import hold_session
 from cockpit.store.sessions.sessions import Session
 
 _TOKEN_S = 7 * 86_400.0
@@ -87,79 +78,63 @@ async def open_agent_session(
     store, settings = engine.store, engine.settings
     session = await store.read(lambda connection: sessions.load(connection, session_id))
     root = await asyncio.to_thread(Path(session.cwd or session.root).resolve)
-    async with hold_session(store, session_id) as lost:
-        run_folder = await create_run_folder(
-            store,
-            engine.place,
-            session_id=session_id,
-            task_id=session.task_id or "",
-            prompt="",
-            scopes=scopes,
-            lasts_s=_TOKEN_S,
-            policy=session.policy,
-        )
-        opened: AgentSession | None = None
+    # Variables that the agent gets although they look like secrets.
+    granted = (*agent.login.variables, *agent.acp.environment)
+    runner = RunnerSettings(agent.name, agent.acp.command, env=granted)
+    unconfined = _why_unconfined(engine, agent, runner)
+    opened: AgentSession | None = None
+    crashed = False
+    async with open_run(
+        store,
+        engine.place,
+        session,
+        prompt="",
+        scopes=scopes,
+        lasts_s=_TOKEN_S,
+        policy=session.policy,
+        environment=settings.environment,
+    ) as run_folder:
         try:
-            async with AsyncExitStack() as stack:
-                ours = cockpit_variables(
-                    run_folder,
-                    settings.environment,
-                    session_id=session_id,
-                    task_id=session.task_id or "",
-                    policy=session.policy,
-                    works=WORK_WRITE in scopes,
+            number = await store.write(
+                lambda tx: record_start(tx, session, runner, "acp", unconfined)
+            )
+            opened = _prepare_session(engine, agent, session, root, number, interactive)
+            opened.context.is_confined = not unconfined
+            if unconfined:
+                note = opened.journal.note
+                opened.watch_checkouts = partial(
+                    watch_checkouts, engine.place, root, agent.title, note
                 )
-                environment = agent_environment(agent, settings.environment, ours)
-                runner = RunnerSettings(agent.name, agent.acp.command, env=_granted(agent))
-                unconfined = _why_unconfined(engine, agent, runner)
-                number = await store.write(
-                    lambda tx: _record_start(tx, session_id, agent, unconfined)
-                )
-                opened = _prepare_session(engine, agent, session, root, number, interactive)
-                launch = None
-                if unconfined:
-                    note = opened.journal.note
-                    opened.watch_checkouts = partial(
-                        watch_checkouts, engine.place, root, agent.title, note
-                    )
-                else:
-                    opened.context.is_confined = True
-                    values = run_folder.placeholder_values("", root, "", session_id)
-                    launch = await stack.enter_async_context(
-                        confine_agent(
-                            engine.ground.sandbox,
-                            runner,
-                            lambda _: agent.acp.command,
-                            values,
-                            environment,
-                            root,
-                            agent.sandbox,
-                            kept_sessions(engine, session_id),
-                        )
-                    )
-                    opened.copy_sessions = launch.copy_sessions
-                stack.push_async_callback(opened.close)
-                connect = partial(_connect, opened, run_folder, environment, launch, stack)
+            async with (
+                launch_agent(
+                    engine.ground.sandbox,
+                    runner,
+                    lambda _: agent.acp.command,
+                    run_folder.placeholder_values("", root, "", session_id),
+                    agent_environment(agent, settings.environment, run_folder.variables),
+                    root,
+                    unconfined=unconfined,
+                    needs=agent.sandbox,
+                    kept=kept_sessions(engine, session_id),
+                ) as launch,
+                AsyncExitStack() as inner,
+            ):
+                opened.copy_sessions = launch.copy_sessions
+                inner.push_async_callback(opened.close)
+                connect = partial(_connect, opened, run_folder, launch, inner)
                 connection, abilities = await _connect_or_retry(
-                    connect, opened, is_confined=launch is not None
+                    connect, opened, is_confined=not unconfined
                 )
-                server = relay_server() if launch is not None else our_server(run_folder)
+                server = our_server(run_folder) if unconfined else relay_server()
                 await opened.join(connection, abilities, [_acp_server(server)])
-                watch = asyncio.create_task(_close_when_lost(lost, connection))
-                stack.callback(watch.cancel)
+                watch = asyncio.create_task(_close_when_lost(run_folder.lost, connection))
+                inner.callback(watch.cancel)
                 yield opened
-        except asyncio.CancelledError:
-            await asyncio.shield(_stop_if_running(engine, session_id))
-            raise
-        except Stale:
-            raise
-        except Exception as error:
-            code, words = getattr(error, "code", type(error).__name__), str(error)
-            await store.write(lambda tx: fail_session(tx, session_id, code, words))
+        except Exception:
+            crashed = True
             raise
         finally:
-            await asyncio.shield(_record_end(engine, session_id, agent, opened))
-            await asyncio.shield(remove_run_folder(store, run_folder))
+            await asyncio.shield(_record_end(engine, session_id, agent, opened, crashed))
 
 
 def _prepare_session(
@@ -169,6 +144,7 @@ def _prepare_session(
     store, settings, sandbox = engine.store, engine.settings, engine.ground.sandbox
     session_id = session.session_id
     run = AgentRun(session_id, session.task_id, agent.name, root, number, captures=False)
+    journal = AgentJournal(store, run, TokenUsage(cost_usd=session.cost_usd))
     context = SessionContext(
         store,
         settings,
@@ -179,7 +155,8 @@ def _prepare_session(
         Confined(root),
         sandbox,
         clean_environment(settings.environment, sandbox.choices.variables),
-        SessionJournal(store, run, TokenUsage(cost_usd=session.cost_usd)),
+        journal,
+        SessionUpdates(journal, str(root), number),
         deadline_s=None if interactive else settings.limits.deadline_s,
     )
     return AgentSession(engine, context, run)
@@ -188,11 +165,10 @@ def _prepare_session(
 async def _connect(
     opened: AgentSession,
     run_folder: RunFolder,
-    environment: Mapping[str, str],
-    launch: AgentLaunch | None,
+    launch: AgentLaunch,
     stack: AsyncExitStack,
 ) -> tuple[AgentConnection, Abilities]:
-    """Start the agent, in the sandbox where ``launch`` has it, and exchange versions.
+    """Start the agent and exchange versions.
 
     ``stack`` closes the connection. Raises ``AgentGone`` and ``AgentRefused``.
     """
@@ -201,19 +177,18 @@ async def _connect(
 
     def on_start(pid: int) -> None:
         run_folder.record_process(pid)
-        if launch is not None:
-            launch.watched.begin(pid)
+        launch.begin(pid)
 
     connection = await AgentConnection.open(
         agent,
-        agent.acp.command if launch is None else launch.argv,
+        launch.argv,
         cwd=context.root,
-        environment=environment if launch is None else launch.environment,
+        environment=launch.environment,
         serve=opened.serve,
         on_update=opened.update,
-        on_odd=opened.journal.note_odd,
+        on_odd=opened.note_odd,
         on_start=on_start,
-        files=() if launch is None else launch.files,
+        files=launch.files,
     )
     stack.push_async_callback(connection.close)
     pid = process_name(connection.pid)
@@ -261,11 +236,6 @@ def _why_unconfined(engine: Engine, agent: Agent, runner: RunnerSettings) -> str
     return why
 
 
-def _granted(agent: Agent) -> tuple[str, ...]:
-    """List the variables that the agent gets although they look like secrets."""
-    return (*agent.login.variables, *agent.acp.environment)
-
-
 def _acp_server(server: Mapping[str, Any]) -> dict[str, Any]:
     variables = [{"name": name, "value": value} for name, value in server["env"].items()]
     return {
@@ -276,26 +246,11 @@ def _acp_server(server: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _record_start(tx: Tx, session_id: str, agent: Agent, unconfined: str) -> int:
-    sessions.set_status(tx, session_id, "running")
-    number = count_runs(tx.connection, session_id) + 1
-    started = RunnerStarted(
-        runner=agent.name,
-        program=Path(agent.acp.command[0]).name,
-        format="acp",
-        task_id="",
-        number=number,
-        sandbox=unconfined or "bubblewrap",
-    )
-    tx.journal(started, session_id=session_id)
-    return number
-
-
 async def _record_end(
-    engine: Engine, session_id: str, agent: Agent, opened: AgentSession | None
+    engine: Engine, session_id: str, agent: Agent, opened: AgentSession | None, crashed: bool
 ) -> None:
     turn = None if opened is None else opened.turn
-    failed = turn is not None and turn.reason == "failed"
+    failed = crashed or (turn is not None and turn.reason == "failed")
 
     def write(tx: Tx) -> None:
         sessions.set_agent_process(tx, session_id, pid="")
@@ -303,10 +258,10 @@ async def _record_end(
         ended = RunnerEnded(
             runner=agent.name,
             status="crashed" if failed or session.status == "failed" else "finished",
-            message=mask(turn.message if turn is not None else "")[:MOST_MESSAGE],
+            message=mask(turn.message if turn is not None else "")[:LONGEST_ERROR],
             exit_code=None,
             agent_session=session.agent_session,
-            odd_lines=0 if opened is None else opened.journal.odd,
+            odd_lines=0 if opened is None else opened.journal.unreadable,
             tools=UNSET if opened is None else opened.journal.tools_ended,
             refused=UNSET if opened is None else tuple(opened.context.refused) or UNSET,
         )
@@ -315,10 +270,57 @@ async def _record_end(
     await engine.store.write(write)
 
 
-async def _stop_if_running(engine: Engine, session_id: str) -> None:
-    def write(tx: Tx) -> None:
-        if sessions.load(tx.connection, session_id).status in ("running", "waiting"):
-            detail = SessionStopped(reason="interrupted")
-            sessions.set_status(tx, session_id, "stopped", actor="person", detail=detail)
+class AgentTooSlow(CockpitError):
+    """The agent did not end its turn in its time."""
 
-    await engine.store.write(write)
+    code = "runner_crashed"
+
+
+async def run_acp_prompt(
+    engine: Engine,
+    agent: Agent,
+    session_id: str,
+    prompt: str,
+    *,
+    scopes: frozenset[str],
+    timeout_s: float,
+) -> str:
+    """Start the agent, give it ``prompt``, and end the session as its turn ended; returns why it failed.
+
+    A permission that nobody decided in time ends the session as blocked, with what was asked. ``timeout_s``
+    is the agent's own time, without that of waiting for the user. Cancelled, it cancels the turn and leaves
+    the session stopped. Raises what :func:`~cockpit.agents.acp_client.open_session.open_agent_session`
+    raises, and :class:`AgentTooSlow`.
+    """
+    async with open_agent_session(
+        engine, agent, session_id, interactive=False, scopes=scopes
+    ) as opened:
+        turn = asyncio.ensure_future(opened.run_prompt(prompt))
+        try:
+            if not await _wait(turn, opened, timeout_s):
+                raise AgentTooSlow(
+                    f"{agent.title} did not end its turn within {timeout_s:g} s and was ended."
+                )
+        finally:
+            turn.cancel(STOP)
+            await asyncio.gather(turn, return_exceptions=True)
+        end = turn.result()
+        late = opened.context.unanswered
+        if not late:
+            await opened.finish()
+            failed = end.reason == "failed"
+            return (end.message or f"{agent.title} failed.") if failed else ""
+    words = f"It asked for {late!r}, and the deadline passed without a decision. It did not happen."
+    await engine.store.write(lambda tx: complete_session(tx, session_id, "blocked", words))
+    return ""
+
+
+async def _wait(turn: asyncio.Future[Turn], opened: AgentSession, timeout_s: float) -> bool:
+    """Wait for the turn's end; False when the agent's own time is used up."""
+    begun = time.monotonic()
+    while not turn.done():
+        left = timeout_s + opened.context.waited_s() - (time.monotonic() - begun)
+        if left <= 0:
+            return False
+        await asyncio.wait([turn], timeout=left)
+    return True

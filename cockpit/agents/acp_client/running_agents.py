@@ -183,7 +183,7 @@ class RunningAgents:
                 choice.current,
                 tuple((each.id, each.name) for each in choice.choices or ()),
             )
-            for choice in entry.session.journal.choices.values()
+            for choice in entry.session.updates.choices.values()
         )
 
     def commands(self, session_id: str) -> Sequence[tuple[str, str]]:
@@ -191,7 +191,7 @@ class RunningAgents:
         entry = self._open.get(session_id)
         if entry is None or entry.session is None:
             return ()
-        return tuple((each.name, each.text) for each in entry.session.journal.commands)
+        return tuple((each.name, each.text) for each in entry.session.updates.commands)
 
     async def fork(self, engine: Engine, session_id: str) -> str:
         """Fork the agent's session and store a session for it; both work in the same folder."""

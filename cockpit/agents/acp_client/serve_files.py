@@ -64,10 +64,14 @@ class AgentFiles:
         item = ScopeItem("file", path, None if is_whole else (first, last))
         await self._allow_reading(item, text)
         detail = RunnerFileRead(
-            path=mask(path)[:1_000], version=_version(text), first=min(first, len(lines)), last=last
+            path=mask(path)[:1_000],
+            version=_version(text),
+            first=min(first, len(lines)),
+            last=last,
+            gated=True,
         )
         await self._context.journal.write(detail)
-        self._context.journal.note_read(detail.path, detail.version, detail.first, detail.last)
+        self._context.journal.reads.add(detail.path, detail.version, detail.first, detail.last)
         await self._record_fact(item, text)
         return {"content": "".join(part)}
 
@@ -101,7 +105,7 @@ class AgentFiles:
             proposal_id = answer.proposal_id
         await asyncio.to_thread(self._store, path, before, after)
         self._readable.add(path)
-        context.journal.calls.note_written(path, str(context.root))
+        context.updates.calls.note_written(path, str(context.root))
         diff = await asyncio.to_thread(diff_texts, path, before, after)
         written = RunnerFileWritten(
             path=mask(path)[:1_000],

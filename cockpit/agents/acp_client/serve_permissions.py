@@ -63,7 +63,7 @@ async def answer_permission(
 ) -> Mapping[str, Any]:
     """Propose what the agent asks for, wait, and return the option that says the same."""
     tool_call = get_object(params, "toolCall")
-    earlier = context.journal.calls.find(get_text(tool_call, "toolCallId"))
+    earlier = context.updates.calls.find(get_text(tool_call, "toolCallId"))
     before = None if earlier is None else dict(earlier.body)
     request = read_acp_tool(
         tool_call,
@@ -72,7 +72,7 @@ async def answer_permission(
         earlier=before,
         cwd=str(context.root),
     )
-    call = context.journal.calls.update(tool_call)
+    call = context.updates.calls.update(tool_call)
     call.has_asked = True
     answer = await context.ask(request)
     call.gated = True

@@ -145,7 +145,7 @@ class AgentTerminals:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         terminal = await started
-        self._context.journal.calls.note_run(script)
+        self._context.updates.calls.note_run(script)
         self._count += 1
         name = f"terminal-{self._count}"
         self._terminals[name] = terminal

@@ -9,25 +9,33 @@ from __future__ import annotations
 import difflib
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
 
+from cockpit.agents.streams.stream_events import (
+    Latest,
+    MessageEnd,
+    StreamEvent,
+    ToolEnded,
+    ToolStarted,
+)
 from cockpit.core.json_fields import JsonObject, get_count, get_object, get_objects, get_text
 from cockpit.core.secrets import mask
 from cockpit.core.text import keep_ends
+from cockpit.store.journal.details.agent_turns import RunnerToolUpdated
 
 MOST_CALLS = 500
 """Calls of a session that are remembered; the oldest are forgotten first."""
-_MAX_TITLE = 160
 _MOST_PLACES = 20
 _MOST_DIFF = 24_000
 _MOST_DIFFED = 400_000
 """Characters of a file's two texts up to which lines are compared; longer ones are only counted."""
 _MOST_OUTPUT = 8_000
-_TITLE_INPUT = ("command", "file_path", "path", "pattern", "query", "url")
+_TAIL = 2_000
 
 
 class ToolCall(Struct):
@@ -45,13 +53,6 @@ class ToolCall(Struct):
     """Whether the agent asked before it, or did it through cockpit, and the user or their policy answered."""
 
     @property
-    def title(self) -> str:
-        """The call in one line."""
-        title = get_text(self.body, "title")
-        argument = next((text for name in _TITLE_INPUT if (text := get_text(self.input, name))), "")
-        return mask(_shorten_title(title or f"{self.kind} {argument}"))
-
-    @property
     def kind(self) -> str:
         """Its kind, in the protocol's words."""
         return get_text(self.body, "kind")[:40] or "other"
@@ -66,20 +67,59 @@ class ToolCall(Struct):
         """Its arguments."""
         return get_object(self.body, "rawInput")
 
-    def places(self, root: str) -> list[str]:
-        """Return the files that it is about, from the worktree's top where they lie in it."""
-        places = []
-        for location in get_objects(self.body, "locations")[:_MOST_PLACES]:
-            line = get_count(location, "line")
-            path = shorten_path(get_text(location, "path"), root)
-            if path:
-                places.append(f"{path}:{line}" if line else path)
-        return [mask(place) for place in places]
+    def list_news(self, root: str, run: int) -> Iterator[StreamEvent]:
+        """Return what the last update says of it: its start, its output so far, or its end."""
+        if not self.started:
+            self.started = True
+            yield MessageEnd()
+            yield self._describe(root)
+        if self.status in ("completed", "failed") and not self.ended:
+            yield self.end(root, failed=self.status == "failed")
+        elif self.status == "in_progress":
+            updated = RunnerToolUpdated(
+                run=run,
+                call_id=self.call_id,
+                title=self._describe(root).title,
+                output=mask(self.output()[-_TAIL:]),
+            )
+            yield Latest(f"call {self.call_id}", updated)
 
-    def files(self) -> list[str]:
+    def end(self, root: str, *, failed: bool) -> ToolEnded:
+        """Return its end, once."""
+        self.ended = True
+        # One that ended in vain while it waited for its answer was not done without asking.
+        gated = self.gated or (failed and self.has_asked)
+        return ToolEnded(
+            self.call_id,
+            self.output(),
+            failed,
+            self.exit_code(),
+            self._describe(root),
+            partial(self.diff, root),
+            gated,
+        )
+
+    def _describe(self, root: str) -> ToolStarted:
+        locations = get_objects(self.body, "locations")[:_MOST_PLACES]
+        places = []
+        for location in locations:
+            line = get_count(location, "line")
+            if path := shorten_path(get_text(location, "path"), root):
+                places.append(f"{path}:{line}" if line else path)
+        return ToolStarted(
+            self.call_id,
+            self.kind,
+            self.input,
+            get_text(self.body, "title"),
+            self.kind,
+            tuple(places),
+            self.files(),
+        )
+
+    def files(self) -> tuple[str, ...]:
         """Return the files that it is about, as the agent names them."""
         locations = get_objects(self.body, "locations")[:_MOST_PLACES]
-        return [path for location in locations if (path := get_text(location, "path"))]
+        return tuple(path for each in locations if (path := get_text(each, "path")))
 
     def diff(self, root: str) -> str:
         """Return the changes that the agent reported, as a diff."""
@@ -153,10 +193,6 @@ class ToolCalls:
     def list_running(self) -> list[ToolCall]:
         """Return the calls that began and did not end."""
         return [call for call in self._calls.values() if call.started and not call.ended]
-
-
-def _shorten_title(text: str) -> str:
-    return " ".join(text[: 4 * _MAX_TITLE].split())[:_MAX_TITLE]
 
 
 def shorten_path(path: str, root: str) -> str:

@@ -133,12 +133,12 @@ async def _dial(
     return reader, writer
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter | None) -> None:
     try:
-        while chunk := await reader.read(_CHUNK):
+        while writer is not None and (chunk := await reader.read(_CHUNK)):
             writer.write(chunk)
             await writer.drain()
-        if writer.can_write_eof():
+        if writer is not None and writer.can_write_eof():
             writer.write_eof()
     except OSError:
         return  # the other end is gone
@@ -156,7 +156,7 @@ async def _call(
         *argv, cwd=listed.cwd, env=dict(listed.environment), stdin=pipe, stdout=pipe, stderr=pipe
     )
     writer.write(b"ok\n")
-    fed = asyncio.ensure_future(_feed(reader, process.stdin))
+    fed = asyncio.ensure_future(_pump(reader, process.stdin))
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(_frames(1, process.stdout, writer))
@@ -170,19 +170,6 @@ async def _call(
             process.kill()
             await process.wait()
         await asyncio.gather(fed, return_exceptions=True)
-
-
-async def _feed(reader: asyncio.StreamReader, stdin: asyncio.StreamWriter | None) -> None:
-    if stdin is None:
-        return
-    try:
-        while chunk := await reader.read(_CHUNK):
-            stdin.write(chunk)
-            await stdin.drain()
-    except OSError:
-        return  # the program ended
-    finally:
-        stdin.close()
 
 
 async def _frames(

@@ -37,6 +37,7 @@ from cockpit.agents.registry.known_agents import KnownAgent, recognise_agent
 from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.agents.runs.run_folder import SERVER
 from cockpit.core.project.own_programs import find_program
+from cockpit.core.text import end_sentence
 from cockpit.loop.runtime_settings import RunnerSettings
 
 INSIDE = Path("/run/cockpit")
@@ -58,16 +59,27 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class AgentLaunch(Struct):
-    """A confined agent that is ready to start."""
+    """An agent that is ready to start."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     files: tuple[int, ...]
-    watched: Watch
+    watched: Watch | None = None
+    """Ends what passes the sandbox's limits; None outside of it."""
     notes: list[str] = field(default_factory=list)
     """What the user should know of the run; complete when the context has ended."""
     copy_sessions: Callable[[Path], None] = lambda place: None
     """Copies the agent's own sessions, as they are now, into the folder that another run gets as ``kept``."""
+
+    def begin(self, pid: int) -> None:
+        """Watch the process that was started."""
+        if self.watched is not None:
+            self.watched.begin(pid)
+
+    def note_end(self) -> None:
+        """Note that it was ended for passing a limit."""
+        if self.watched is not None and self.watched.reason:
+            self.notes.append(f"It was ended: {end_sentence(self.watched.reason)}")
 
 
 def why_unconfined(
@@ -90,32 +102,38 @@ def why_unconfined(
 
 
 @asynccontextmanager
-async def confine_agent(
+async def launch_agent(
     sandbox: Sandbox,
     runner: RunnerSettings,
     build_argv: Callable[[Mapping[str, str]], Sequence[str]],
     values: Mapping[str, str],
     environment: Mapping[str, str],
     worktree: Path,
+    *,
+    unconfined: str,
     needs: KnownAgent | None = None,
     kept: Path | None = None,
 ) -> AsyncIterator[AgentLaunch]:
     """Yield the agent's launch; when the context ends, its commits and its login are brought back.
 
-    ``build_argv`` gives its command for ``values`` of placeholders; ``environment`` is what it would get
-    outside. ``needs`` is what the registry says of it. Its own sessions are kept in the folder ``kept``, so
-    that it can load them in a later run. Raises ``ViewRefused``, also in the end, when its commits cannot be
-    taken over.
+    ``build_argv`` gives its command for ``values`` of placeholders; ``environment`` is what it gets outside.
+    There it runs where ``unconfined`` says why. ``needs`` is what the registry says of it. Its own sessions
+    are kept in the folder ``kept``, so that it can load them in a later run. Raises ``ViewRefused``, also in
+    the end, when its commits cannot be taken over.
     """
+    if unconfined:
+        yield AgentLaunch(tuple(build_argv(values)), environment, ())
+        return
     agent = needs or recognise_agent(runner.command)
     base = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cockpit-agent-"))
     places, ports = _places(runner, agent, environment)
+    ours = {name: value for name, value in environment.items() if name.startswith("COCKPIT_")}
     listed = GateList(
         places,
         _calls(environment.get("COCKPIT_APPROVE", "ask")),
         worktree,
         # Programs of ours, outside: they find the project's store by this process's own variables.
-        {**os.environ, **_ours(environment), "CLAUDE_PROJECT_DIR": str(worktree)},
+        {**os.environ, **ours, "CLAUDE_PROJECT_DIR": str(worktree)},
         environment.get("HTTPS_PROXY") or environment.get("https_proxy", ""),
     )
     notes: list[str] = []
@@ -178,7 +196,7 @@ async def _take_commits(
 
 def relay_server() -> dict[str, Any]:
     """Return how a confined agent starts our MCP server: through the gate, without a token of its own."""
-    relay = (*_python(), str(_RELAY), "call")
+    relay = _relay_command()
     return {"type": "stdio", "command": relay[0], "args": [*relay[1:], "mcp"], "env": {}}
 
 
@@ -189,10 +207,6 @@ def _copy_sessions(agent: KnownAgent, source: Path, target: Path) -> None:
 
 def _python() -> tuple[str, ...]:
     return (os.path.realpath(sys.executable), "-I", "-S")
-
-
-def _ours(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith("COCKPIT_")}
 
 
 def _calls(policy: str) -> dict[str, tuple[str, ...]]:

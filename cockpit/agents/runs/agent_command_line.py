@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from cockpit.act.sandbox.variables import clean_environment
-from cockpit.agents.registry.known_agents import recognise_agent
+from cockpit.agents.registry.known_agents import Agent, recognise_agent
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.own_programs import find_program
 from cockpit.loop.runtime_settings import RunnerSettings
@@ -88,3 +88,15 @@ def build_environment(
     named = clean_environment(environment, (*proxies, *own, *runner.env))
     kept = {name: value for name, value in named.items() if name not in NESTED}
     return {**kept, **ours}
+
+
+def agent_environment(
+    agent: Agent, environment: Mapping[str, str], ours: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the agent's variables: harmless ones, proxies, its own, its provider's keys, and ``ours``."""
+    proxies = (*PROXIES, *(name.lower() for name in PROXIES))
+    own = agent.sandbox.variables if agent.sandbox is not None else ()
+    own = (*own, *agent.acp.variables, *agent.login.variables)
+    kept = clean_environment(environment, (*proxies, *own))
+    clean = {name: value for name, value in kept.items() if name not in NESTED}
+    return {**clean, **agent.acp.environment, **ours}

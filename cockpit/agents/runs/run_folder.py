@@ -7,13 +7,16 @@ The recorded process lets a later run kill an agent that a killed cockpit left b
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +24,19 @@ from msgspec import Struct
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import AGENT, PERSON
+from cockpit.access.token_scopes import WORK_WRITE
 from cockpit.agents.runs.agent_hooks import hook_groups
-from cockpit.core.errors import IllegalTransition
+from cockpit.agents.runs.run_rows import fail_session, stop_session
+from cockpit.core.errors import IllegalTransition, Stale
 from cockpit.core.processes import is_process_alive, process_name
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.state_folder import PLACE_VARIABLES
 from cockpit.core.state_folder import VARIABLE as STATE_VARIABLE
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import sessions
+from cockpit.store.sessions.hold_session import hold_session
+from cockpit.store.sessions.sessions import Session
 
 TASK = "COCKPIT_TASK"
 """The variable that names the agent's task to hooks."""
@@ -49,6 +57,10 @@ class RunFolder(Struct, frozen=True):
     folder: Path
     cap_id: str
     secret: str
+    variables: Mapping[str, str]
+    """The variables by which our hooks, server and commands act for the agent and its task."""
+    lost: asyncio.Event
+    """Set when another process took the session over."""
 
     def placeholder_values(
         self, prompt: str, worktree: Path, task_id: str, session_id: str, answer_schema: str = ""
@@ -72,26 +84,66 @@ class RunFolder(Struct, frozen=True):
         (self.folder / "process").write_text(process_name(pid), encoding="ascii")
 
 
-async def create_run_folder(
+@asynccontextmanager
+async def open_run(
     store: Store,
     place: ProjectPaths,
+    session: Session,
     *,
-    session_id: str,
-    task_id: str,
     prompt: str,
     scopes: frozenset[str],
     lasts_s: float,
     policy: str,
+    environment: Mapping[str, str],
     asks: bool = False,
-) -> RunFolder:
-    """Create the folder and its token, and remove what an earlier run of the session left.
+) -> AsyncIterator[RunFolder]:
+    """Hold the session for one run, with the run's folder and token, which end with the context.
 
-    ``asks``: the agent asks for permissions by its protocol, so no hook answers them. ``policy`` is what
-    its hooks let pass.
+    What an earlier run of the session left is removed. ``asks``: the agent asks for permissions by its
+    protocol, so no hook answers them. ``policy`` is what its hooks let pass, ``environment`` this process's
+    own. An error of the context ends the session as failed, and a cancellation as stopped. Raises ``Stale``
+    when another process holds the session.
     """
-    folder = place.state / "runs" / session_id
+    session_id = session.session_id
+    async with hold_session(store, session_id) as lost:
+        run_folder = await _create(
+            store, place, session, prompt, scopes, lasts_s, policy, environment, asks, lost
+        )
+        try:
+            yield run_folder
+        except asyncio.CancelledError:
+            await asyncio.shield(store.write(partial(_stop_if_running, session_id=session_id)))
+            raise
+        except Stale:
+            raise
+        except Exception as error:
+            code, words = getattr(error, "code", type(error).__name__), str(error)
+            await store.write(lambda tx: fail_session(tx, session_id, code, words))
+            raise
+        finally:
+            await asyncio.shield(_remove(store, run_folder))
+
+
+def _stop_if_running(tx: Tx, session_id: str) -> None:
+    if sessions.load(tx.connection, session_id).status in ("running", "waiting"):
+        stop_session(tx, session_id)
+
+
+async def _create(
+    store: Store,
+    place: ProjectPaths,
+    session: Session,
+    prompt: str,
+    scopes: frozenset[str],
+    lasts_s: float,
+    policy: str,
+    environment: Mapping[str, str],
+    asks: bool,
+    lost: asyncio.Event,
+) -> RunFolder:
+    folder = place.state / "runs" / session.session_id
     kill_leftover_agent(folder)
-    principal = f"{AGENT}{task_id or 'run'}/{session_id}".lower()
+    principal = f"{AGENT}{session.task_id or 'run'}/{session.session_id}".lower()
 
     def issue(tx: Tx) -> tuple[capability_tokens.Token, str]:
         return capability_tokens.issue(
@@ -100,7 +152,17 @@ async def create_run_folder(
 
     token, secret = await store.write(issue)
     folder.mkdir(mode=0o700, parents=True)
-    run_folder = RunFolder(folder, token.cap_id, secret)
+    variables = {
+        TOKEN: secret,
+        "COCKPIT_APPROVE": policy,
+        # The actions of an agent that only reads are not work in progress.
+        WIP: "on" if WORK_WRITE in scopes else "off",
+        SESSION: session.session_id,
+        **({TASK: session.task_id} if session.task_id else {}),
+    }
+    folders = ("COCKPIT_CONFIG_DIR", STATE_VARIABLE)
+    variables |= {name: environment[name] for name in folders if environment.get(name)}
+    run_folder = RunFolder(folder, token.cap_id, secret, variables, lost)
     server = our_server(run_folder)
     _write(folder / "prompt.md", prompt)
     _write(folder / "mcp.json", json.dumps({"mcpServers": {SERVER: server}}))
@@ -123,32 +185,7 @@ def our_server(run_folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def cockpit_variables(
-    run_folder: RunFolder,
-    environment: Mapping[str, str],
-    *,
-    session_id: str,
-    task_id: str,
-    policy: str,
-    works: bool,
-) -> dict[str, str]:
-    """Return the variables by which our hooks, server and commands act for the agent and its task.
-
-    ``works`` is False for an agent that only reads: its actions are not work in progress.
-    """
-    variables = {
-        TOKEN: run_folder.secret,
-        "COCKPIT_APPROVE": policy,
-        WIP: "on" if works else "off",
-        SESSION: session_id,
-    }
-    if task_id:
-        variables[TASK] = task_id
-    folders = ("COCKPIT_CONFIG_DIR", STATE_VARIABLE)
-    return variables | {name: environment[name] for name in folders if environment.get(name)}
-
-
-async def remove_run_folder(store: Store, run_folder: RunFolder) -> None:
+async def _remove(store: Store, run_folder: RunFolder) -> None:
     """Revoke the token and remove the folder."""
 
     def revoke(tx: Tx) -> None:

@@ -23,7 +23,6 @@ from cockpit.agents.streams.stream_events import (
     ToolStarted,
     UnreadableLine,
     UsageUpdate,
-    call_title,
 )
 from cockpit.core.json_fields import (
     JsonObject,
@@ -98,8 +97,8 @@ class ClaudeStream:
                 events.append(AgentMessage(get_text(block, "text")))
         usage = get_object(message, "usage")
         if usage:
-            self._usage_by_message[get_text(message, "id")] = _message_usage(usage)
-            events.append(UsageUpdate(_sum(list(self._usage_by_message.values()))))
+            self._usage_by_message[get_text(message, "id")] = message_usage(usage)
+            events.append(UsageUpdate(sum_usage(list(self._usage_by_message.values()))))
         return events
 
     def _finish(self, body: JsonObject) -> Finish:
@@ -108,9 +107,9 @@ class ClaudeStream:
         ]
         # Subagents and other models are counted only in the usage by model.
         usage = (
-            _sum([_model_usage(entry) for entry in by_model])
+            sum_usage([_model_usage(entry) for entry in by_model])
             if by_model
-            else _message_usage(get_object(body, "usage"))
+            else message_usage(get_object(body, "usage"))
         )
         usage = replace(usage, cost_usd=get_price(body, "total_cost_usd"))
         ok = body.get("is_error") is not True and body.get("subtype") == "success"
@@ -127,7 +126,7 @@ def _refused(body: JsonObject) -> tuple[str, ...]:
         ToolStarted("", get_text(denial, "tool_name"), get_object(denial, "tool_input"))
         for denial in denials
     )
-    return tuple(mask(call_title(call)) for call in calls)
+    return tuple(mask(call.title) for call in calls)
 
 
 def _tool_result(block: JsonObject) -> ToolEnded:
@@ -146,7 +145,8 @@ def _content_text(content: Any) -> str:
     )
 
 
-def _message_usage(usage: JsonObject) -> TokenUsage:
+def message_usage(usage: JsonObject) -> TokenUsage:
+    """Read the usage of one message of Claude Code."""
     cached = get_count(usage, "cache_read_input_tokens")
     fresh = get_count(usage, "input_tokens") + get_count(usage, "cache_creation_input_tokens")
     return TokenUsage(fresh + cached, get_count(usage, "output_tokens"), cached)
@@ -158,7 +158,8 @@ def _model_usage(usage: JsonObject) -> TokenUsage:
     return TokenUsage(fresh + cached, get_count(usage, "outputTokens"), cached)
 
 
-def _sum(usages: list[TokenUsage]) -> TokenUsage:
+def sum_usage(usages: list[TokenUsage]) -> TokenUsage:
+    """Return what several messages used together."""
     return TokenUsage(
         sum(usage.input_tokens for usage in usages),
         sum(usage.output_tokens for usage in usages),

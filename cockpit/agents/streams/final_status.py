@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from cockpit.agents.streams.own_lines import own_lines
+from msgspec import Struct
+
 from cockpit.store.sessions.sessions import NEEDS_ANSWER
 
 _LINE = re.compile(
@@ -43,3 +44,43 @@ def read_status(text: str) -> tuple[str, str]:
     if [*statuses.values()][-1] != "done":
         summary = f"{NOTHING_TO_DO} {summary}".strip()
     return "done", summary
+
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_QUOTED = re.compile(r"[ \t]*>")
+_CODE = re.compile(r"(?: {4}|\t)")
+
+
+class OwnLine(Struct, frozen=True):
+    """A line of the author's own."""
+
+    number: int
+    """Counts the lines of the text, from 0."""
+    text: str
+    begins_paragraph: bool
+    """Whether a blank line, code, a quotation or nothing comes before it."""
+
+
+def own_lines(text: str) -> list[OwnLine]:
+    """Return the lines of the Markdown ``text`` outside fenced and indented code and quotations.
+
+    A quotation lasts to the next blank line. A fence that never ends hides the rest of the text.
+    """
+    lines: list[OwnLine] = []
+    fence, begins, quoted = "", True, False
+    for number, line in enumerate(text.splitlines()):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            begins = True
+        elif mark:
+            fence, begins, quoted = mark[1], True, False
+        elif not line.strip():
+            begins, quoted = True, False
+        elif quoted or _QUOTED.match(line):
+            begins = quoted = True
+        elif not (begins and _CODE.match(line)):
+            lines.append(OwnLine(number, line, begins))
+            begins = False
+    return lines

@@ -21,7 +21,7 @@ from cockpit.core.secrets import mask
 from cockpit.loop.permissions.tool_commands import peel_shells
 from cockpit.loop.permissions.tool_names import SHELLS, join_words
 from cockpit.observe.scope_items import parse_item
-from cockpit.store.journal.details.agent_turns import RunnerFileSeen
+from cockpit.store.journal.details.agent_turns import RunnerFileRead
 from cockpit.store.sessions.seen_files import VERSION_LENGTH
 
 LARGEST_SEEN = 2 * 1024 * 1024
@@ -56,7 +56,7 @@ class SeenReads:
 
     def look(
         self, tool: str, arguments: Mapping[str, Any], places: Iterable[str] = ()
-    ) -> list[RunnerFileSeen]:
+    ) -> list[RunnerFileRead]:
         """Return the reads of one tool call that are new. Blocks: it reads the files.
 
         ``places`` are the files that the call is about, where its arguments name none. A file outside of the
@@ -135,7 +135,7 @@ def _count(value: Any) -> int:
     return value if is_number and 0 < value < 10**8 else 0
 
 
-def _look_at(confined: Confined, path: str, lines: tuple[int, int] | None) -> RunnerFileSeen | None:
+def _look_at(confined: Confined, path: str, lines: tuple[int, int] | None) -> RunnerFileRead | None:
     """Return the read of a file as it is now; None for one that is not noted."""
     if is_sensitive(path):
         return None
@@ -150,9 +150,10 @@ def _look_at(confined: Confined, path: str, lines: tuple[int, int] | None) -> Ru
     first, last = lines or (1, total)
     if total and first > total:
         return None
-    return RunnerFileSeen(
+    return RunnerFileRead(
         path=mask(path)[:1_000],
         version=version_of(data),
         first=min(first, total) or 1,
         last=min(last, total),
+        gated=False,
     )

@@ -1,14 +1,16 @@
-"""The events in an external agent's output stream, the same for every format.
+"""The events in an external agent's output, the same for every format and protocol.
 
 See ``docs/reference/agents.md``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+from cockpit.store.journal.details.detail import Detail
 
 
 class TokenUsage(Struct, frozen=True):
@@ -46,10 +48,22 @@ class TextPiece(Struct, frozen=True):
     text: str
 
 
+class Thought(Struct, frozen=True):
+    """A piece of a thought; it is whole when something else follows."""
+
+    text: str
+
+
 class AgentMessage(Struct, frozen=True):
     """A whole message; the pieces before it were parts of it."""
 
     text: str
+
+
+class MessageEnd(Struct, frozen=True):
+    """The pieces so far are the whole message."""
+
+    interrupted: bool = False
 
 
 class ToolStarted(Struct, frozen=True):
@@ -58,6 +72,22 @@ class ToolStarted(Struct, frozen=True):
     call_id: str
     tool: str
     arguments: Mapping[str, Any]
+    named: str = ""
+    """The call in one line, where the agent says it."""
+    kind: str = ""
+    """``read``, ``edit``, ``execute`` and so on; empty where the agent says none."""
+    places: tuple[str, ...] = ()
+    """The files that it is about, as ``PATH`` or ``PATH:LINE``."""
+    files: tuple[str, ...] = ()
+    """The same files as the agent names them."""
+
+    @property
+    def title(self) -> str:
+        """The call in one line: as the agent says, or the tool and its most telling argument."""
+        values = (self.arguments.get(name) for name in _TITLE_ARGUMENTS)
+        argument = next((value for value in values if isinstance(value, str) and value.strip()), "")
+        words = self.named or f"{self.tool} {argument[: 4 * _MAX_TITLE]}"
+        return " ".join(words[: 8 * _MAX_TITLE].split())[:_MAX_TITLE]
 
 
 class ToolEnded(Struct, frozen=True):
@@ -68,12 +98,25 @@ class ToolEnded(Struct, frozen=True):
     failed: bool
     exit_code: int | None = None
     """None when the agent reports none."""
+    call: ToolStarted | None = None
+    """The call as the agent describes it at its end; None: as at its start."""
+    draw_diff: Callable[[], str] = str
+    """Returns the change that the agent reported, as a diff. It takes time."""
+    gated: bool | UnsetType = UNSET
+    """Whether it was asked for before; absent where the protocol does not tell."""
 
 
 class UsageUpdate(Struct, frozen=True):
     """What the agent has used so far in this run."""
 
     usage: TokenUsage
+
+
+class Latest(Struct, frozen=True):
+    """A row that replaces the one of the same key: of several at once, the last counts."""
+
+    key: str
+    detail: Detail
 
 
 class UnreadableLine(Struct, frozen=True):
@@ -83,7 +126,16 @@ class UnreadableLine(Struct, frozen=True):
 
 
 StreamEvent = (
-    AgentStarted | TextPiece | AgentMessage | ToolStarted | ToolEnded | UsageUpdate | UnreadableLine
+    AgentStarted
+    | TextPiece
+    | Thought
+    | AgentMessage
+    | MessageEnd
+    | ToolStarted
+    | ToolEnded
+    | UsageUpdate
+    | Latest
+    | UnreadableLine
 )
 
 
@@ -102,10 +154,3 @@ _MAX_TITLE = 160
 _TITLE_ARGUMENTS = (
     *("command", "file_path", "path", "notebook_path", "input", "pattern", "query", "url"),
 )
-
-
-def call_title(call: ToolStarted) -> str:
-    """Return a tool call on one line: the tool and its most telling argument."""
-    values = (call.arguments.get(name) for name in _TITLE_ARGUMENTS)
-    argument = next((value for value in values if isinstance(value, str) and value.strip()), "")
-    return " ".join(f"{call.tool} {argument[: 4 * _MAX_TITLE]}".split())[:_MAX_TITLE]

@@ -10,13 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from cockpit.agents.streams.claude_stream import ClaudeStream
-from cockpit.agents.streams.stream_events import (
-    AgentMessage,
-    Finish,
-    StreamEvent,
-    TextPiece,
-)
-from cockpit.core.text import keep_ends
+from cockpit.agents.streams.stream_events import Finish, StreamEvent, TextPiece
 
 LONGEST_TEXT = 200_000
 """Characters of one message; the rest is left out."""
@@ -77,8 +71,3 @@ def open_stream(name: str, command: Sequence[str]) -> Stream:
     if name == "claude" or (name == "auto" and "stream-json" in command):
         return ClaudeStream()
     return TextStream()
-
-
-def shorten_message(message: AgentMessage) -> AgentMessage:
-    """Return the message, of which :data:`LONGEST_TEXT` characters are kept, from both ends."""
-    return AgentMessage(keep_ends(message.text, LONGEST_TEXT))

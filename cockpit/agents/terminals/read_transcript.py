@@ -11,14 +11,14 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
+from cockpit.agents.streams.account_usage import record_usage
+from cockpit.agents.streams.claude_stream import message_usage, sum_usage
 from cockpit.agents.streams.stream_events import TokenUsage
 from cockpit.core.json_fields import get_count, get_object, get_text, parse_object
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.waves import ModelCompleted
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import RUNNER_PREFIX, Session
 
@@ -26,13 +26,6 @@ _MOST_AT_ONCE = 8 * 1024 * 1024
 """Bytes read at one look; the next one goes on after them."""
 _COUNTS = (b'"usage"', b'"total_token_usage"', b'"model"')
 """A line without one of these holds nothing that is counted."""
-
-
-class _Position(Struct, frozen=True):
-    """How far a transcript was read. ``seen``: the last message counted, or Codex's totals so far."""
-
-    offset: int = 0
-    seen: str = ""
 
 
 class NewUsage(Struct, frozen=True):
@@ -48,12 +41,16 @@ def account_transcript(tx: Tx, session: Session) -> None:
     path = str(session.target.get("transcript", ""))
     if not path or not _is_own_file(path):
         return
-    position = _load_position(tx, session.session_id)
-    lines, offset = _read_new_lines(path, position.offset)
-    if offset == position.offset:
+    row = tx.execute(
+        "SELECT read_to, seen FROM agent_transcripts WHERE session_id=?", (session.session_id,)
+    ).fetchone()
+    # How far it was read, and the last message counted, or Codex's totals so far.
+    read_to, seen = (0, "") if row is None else (int(row[0]), str(row[1]))
+    lines, offset = _read_new_lines(path, read_to)
+    if offset == read_to:
         return
     reader = read_codex_lines if session.agent == "codex" else read_claude_lines
-    added = reader(lines, position.seen)
+    added = reader(lines, seen)
     tx.execute(
         "INSERT INTO agent_transcripts(session_id, read_to, seen) VALUES (?,?,?)"
         " ON CONFLICT(session_id) DO UPDATE SET read_to=excluded.read_to, seen=excluded.seen",
@@ -62,37 +59,24 @@ def account_transcript(tx: Tx, session: Session) -> None:
     usage = added.usage
     if not usage.tokens:
         return
-    counts: dict[str, Any] = {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "cost_usd": None,
-    }
-    sessions.add_usage(tx, session.session_id, **counts)
     model = f"{RUNNER_PREFIX}{session.agent}" + (f" {added.model[:100]}" if added.model else "")
     if added.model and model != session.model:
         sessions.change(tx, session.session_id, actor=f"agent:{session.agent}", model=model)
-    tx.journal(
-        ModelCompleted(model=model, stop="end", **counts),
-        actor=f"agent:{session.agent}",
-        session_id=session.session_id,
-    )
+    actor = f"agent:{session.agent}"
+    record_usage(tx, session.session_id, usage, model=model, stop="end", actor=actor)
 
 
 def read_claude_lines(lines: Iterable[str], seen: str = "") -> NewUsage:
     """Count the usage in lines of a Claude Code transcript. Several lines of one message count once."""
-    fresh = cached = output = 0
-    model = ""
+    used, model = list[TokenUsage](), ""
     for line in lines:
         message = get_object(parse_object(line) or {}, "message")
         usage, identity = get_object(message, "usage"), get_text(message, "id")
         if not usage or not identity or identity == seen:
             continue
         seen, model = identity, get_text(message, "model") or model
-        fresh += get_count(usage, "input_tokens") + get_count(usage, "cache_creation_input_tokens")
-        cached += get_count(usage, "cache_read_input_tokens")
-        output += get_count(usage, "output_tokens")
-    return NewUsage(TokenUsage(fresh + cached, output, cached), model, seen)
+        used.append(message_usage(usage))
+    return NewUsage(sum_usage(used), model, seen)
 
 
 def read_codex_lines(lines: Iterable[str], seen: str = "") -> NewUsage:
@@ -117,13 +101,6 @@ def _totals(seen: str) -> tuple[int, ...]:
         values = None
     whole = isinstance(values, list) and len(values) == 3
     return tuple(int(each) for each in values) if whole and values else (0, 0, 0)
-
-
-def _load_position(tx: Tx, session_id: str) -> _Position:
-    row = tx.execute(
-        "SELECT read_to, seen FROM agent_transcripts WHERE session_id=?", (session_id,)
-    ).fetchone()
-    return _Position() if row is None else _Position(int(row[0]), str(row[1]))
 
 
 def _is_own_file(path: str) -> bool:

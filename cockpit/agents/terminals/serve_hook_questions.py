@@ -165,7 +165,11 @@ class _HookServer:
             await self._note_left(call)
         if answer.end != "decided":
             return None
-        return {"allow": answer.allowed, "words": answer.message, "input": _changed(answer)}
+        return {
+            "allow": answer.allowed,
+            "words": answer.message,
+            "input": answer.input and dict(answer.input),
+        }
 
     def _is_of_project(self, root: str) -> bool:
         """Whether ``root`` is a worktree of this project: what is inside it is judged less risky."""
@@ -224,10 +228,6 @@ def _same_session(call: _Call, other: _Call) -> bool:
         other.agent.agent,
         other.agent.agent_session,
     )
-
-
-def _changed(answer: PermissionAnswer) -> Mapping[str, Any] | None:
-    return None if answer.input is None else dict(answer.input)
 
 
 async def _until_closed(reader: asyncio.StreamReader, question: _Question) -> None:

@@ -16,7 +16,7 @@ from cockpit.api.callers import Answer, Counter, require_policy
 from cockpit.api.operations import Topic
 from cockpit.api.resources import PageQuery, Resource
 from cockpit.api.schemas import read_body
-from cockpit.chains.chain_request import ChainRequest, find_requested
+from cockpit.chains.create_chain import ChainRequest, find_requested
 from cockpit.chains.report.chain_document import chain_document
 from cockpit.chains.supervisor import request_stop
 from cockpit.core.read_record import InvalidRecord, describe
@@ -135,7 +135,7 @@ async def start_chain(at: Counter) -> Response:
     takes_match=True,
 )
 async def stop_chain(at: Counter, chain_id: str) -> Response:
-    """It stops after its steps in progress, with ``now`` at once. ``cockpit chain resume`` continues it."""
+    """It stops after its steps in progress, with ``now`` at once. ``cockpit work --continue`` resumes it."""
     body = await at.request.body()
 
     def step(tx: Tx, caller: Caller) -> Answer:

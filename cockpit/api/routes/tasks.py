@@ -1,6 +1,6 @@
 """The tasks of the backlog as resources. Every other tool of the backlog is one of ``cockpit mcp --http``.
 
-See ``docs/reference/http.md``, tasks.
+See ``docs/reference/http.md``, routes.
 """
 
 from __future__ import annotations

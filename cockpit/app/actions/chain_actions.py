@@ -238,7 +238,7 @@ async def _retry(host: Host, chain_id: str, task_id: str) -> None:
         from cockpit.chains.chain_process import run_chain_command
 
         host.show_notice(f"Resuming {chain_id}")
-        arguments = ("chain", "resume", chain_id)
+        arguments = ("work", "--continue", chain_id)
         await run_chain_command(engine.place, arguments)
 
 

@@ -1,15 +1,11 @@
-"""The command palette: the actions that are valid now, sessions to follow, and themes.
-
-The palette lists the commands of any screen that implements :class:`CommandSource`.
-"""
+"""The command palette: the actions that are valid now, sessions to follow, and themes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 from rich.console import RenderableType
@@ -17,10 +13,9 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
 
-from cockpit.app.actions.action import Action
+from cockpit.app.actions.screen_actions import ActionScreen
 from cockpit.app.actions.session_actions import followable_sessions
 from cockpit.app.dialogs.small_dialogs import without_blinking
-from cockpit.app.host import Host
 from widgets.frame.dimmed_screen import dim_quickly
 from widgets.text.style_names import DIM, line
 
@@ -39,22 +34,6 @@ class Command(Struct, frozen=True):
     """What stands dim behind the title."""
     synonyms: str = ""
     """Further words by which it is found."""
-
-
-@runtime_checkable
-class CommandSource(Protocol):
-    """A screen over which the palette has commands."""
-
-    @property
-    def host(self) -> Host: ...
-
-    def valid_actions(self) -> Iterable[Action[Host]]:
-        """Return the actions that are valid now and belong into the palette."""
-        ...
-
-    def act(self, action_id: str) -> None:
-        """Run an action."""
-        ...
 
 
 class Palette(CommandPalette):
@@ -86,7 +65,7 @@ class Commands(Provider):
 
     def _commands(self, *, everything: bool) -> Iterator[Command]:
         screen = self.screen
-        if not isinstance(screen, CommandSource):
+        if not isinstance(screen, ActionScreen):
             return
         for action in screen.valid_actions():
             name = f"/{action.command}" if action.command else ""

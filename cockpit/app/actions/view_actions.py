@@ -10,6 +10,7 @@ from functools import partial
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.decision_actions import prompt_is_undisturbed
+from cockpit.app.actions.screen_actions import ActionScreen
 from cockpit.app.host import Host
 from cockpit.app.screens.first_words import WORDS
 from cockpit.app.screens.panes import PANES
@@ -111,13 +112,10 @@ def dismiss_word(host: Host) -> None:
 
 
 def _do_by_id(host: Host, action_id: str | None) -> None:
-    from cockpit.app.actions.palette import CommandSource
-    from cockpit.app.dialogs.key_menu import KeySource
-
     screen = host.screen
-    if not action_id or not isinstance(screen, CommandSource):
+    if not action_id or not isinstance(screen, ActionScreen):
         return
-    pairs = screen.pressable() if isinstance(screen, KeySource) else ()
+    pairs = screen.pressable()
     key = next((key for key, action in pairs if action.id == action_id), "")
     if key:
         host.press_key(key)

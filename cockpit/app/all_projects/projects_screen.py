@@ -160,14 +160,6 @@ class AllProjectsScreen(DecidingScreen):
         return cast("TerminalApp[Any]", self.app)
 
     @property
-    def is_showing(self) -> bool:
-        return self.terminal.is_showing
-
-    @property
-    def deciding_panel(self) -> ProposalPanel:
-        return self.panel
-
-    @property
     def drawn_front(self) -> ProposalView | None:
         return self._drawn_queue.front if self.panel.content_size.height > 0 else None
 

@@ -48,7 +48,7 @@ def build_arguments(words: str, options: Mapping[str, str]) -> tuple[str, ...]:
     except ValueError as error:
         raise WorkInvalid(f"Cannot read {words!r}: {error}. Close the quotation.") from error
     if tokens and (match := _CHAIN.fullmatch(tokens[0])):
-        return ("chain", "resume", f"ch-{match[1]}", *_checked(tokens[1:]))
+        return ("work", "--continue", f"ch-{match[1]}", *_checked(tokens[1:]))
     arguments = _checked(_expand_all(tokens))
     names = {argument.partition("=")[0] for argument in arguments}
     if not names & _SCOPE_OPTIONS:

@@ -95,7 +95,7 @@ class BranchView(Dialog[None]):
 
     async def action_solve(self) -> None:
         """Begin to solve conflicts in the branch's worktree; again: commit the solution."""
-        from cockpit.tasks.agent_changes.solve_conflicts import begin_solving, finish_solving
+        from cockpit.tasks.agent_changes.branch_change import begin_solving, finish_solving
 
         if self._shown is None or not (self._shown.solving or self._has_conflicts):
             self._host.show_notice("No files conflict.")
@@ -113,7 +113,7 @@ class BranchView(Dialog[None]):
 
     async def action_abort(self) -> None:
         """Take the merge back that was begun in the branch's worktree."""
-        from cockpit.tasks.agent_changes.solve_conflicts import abort_solving
+        from cockpit.tasks.agent_changes.branch_change import abort_solving
 
         if self._shown is None or not self._shown.solving:
             return

@@ -5,9 +5,9 @@ Specified in ``docs/reference/screen.md``, keys that work here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual.app import ComposeResult
@@ -17,6 +17,7 @@ from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
 from cockpit.app.actions.action import GROUPS, AnyAction, key_name
+from cockpit.app.actions.screen_actions import ActionScreen
 from cockpit.app.dialogs.small_dialogs import Dialog
 from widgets.frame.key_menu import KeyGroup, KeyMenu
 from widgets.views import KeyHintView
@@ -30,15 +31,6 @@ _SHARE = 0.6
 """How much of the screen the menu may take, of its height."""
 _FRAME = 2
 _SCROLLS = ("up", "down", "pageup", "pagedown", "home", "end")
-
-
-@runtime_checkable
-class KeySource(Protocol):
-    """A screen over which the menu has keys."""
-
-    def pressable(self) -> Iterable[tuple[str, AnyAction]]:
-        """Yield the keys that work now, each with its action."""
-        ...
 
 
 class KeyMenuDialog(Dialog[str]):
@@ -102,7 +94,7 @@ def list_keys(screen: Screen[object]) -> tuple[list[KeyGroup], list[KeyGroup]]:
 
 
 def _group(screen: Screen[object], name: Callable[[AnyAction], str]) -> list[KeyGroup]:
-    pairs = list(screen.pressable()) if isinstance(screen, KeySource) else []
+    pairs = list(screen.pressable()) if isinstance(screen, ActionScreen) else []
     pairs.sort(key=lambda pair: GROUPS.index(pair[1].group))
     groups: list[KeyGroup] = []
     for group, some in groupby(pairs, key=lambda pair: pair[1].group):

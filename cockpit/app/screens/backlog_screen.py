@@ -5,18 +5,17 @@ Specified in ``docs/reference/screen.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingsMap
-from textual.screen import Screen
+from textual.binding import Binding
 from textual.widget import Widget
 
 from cockpit.app import key_hints
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
-from cockpit.app.actions.screen_actions import ScreenActions, bindings
+from cockpit.app.actions.screen_actions import ActionScreen
 from cockpit.app.host import Host, TaskCursorScreen
 from cockpit.app.state.work import Work
 from widgets.frame.footer import KeyBar
@@ -40,12 +39,13 @@ _EVERYWHERE = (
 _BACK = KeyHintView("esc", "back", press="escape")
 
 
-class BacklogScreen(TaskCursorScreen, Screen[None]):
+class BacklogScreen(TaskCursorScreen, ActionScreen):
     """A screen over the cockpit that shows tasks and closes with Escape.
 
     The main screen paints it along with itself. A key runs an action of the registry.
     """
 
+    host: Host
     NAME: str = ""
     IS_BOARD: ClassVar[bool] = False
     BINDINGS = [  # noqa: RUF012 -- Textual's way
@@ -55,10 +55,7 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
 
     def __init__(self, host: Host) -> None:
         super().__init__()
-        self.host = host
-        self._actions = ScreenActions(action for action in host.actions if self.takes(action))
-        own = BindingsMap(bindings(self._actions.actions))
-        self._bindings = BindingsMap.merge([self._bindings, own])
+        self.take_actions(host, [action for action in host.actions if self.takes(action)])
         self.headline, self.bar = Headline(), KeyBar()
         self._revision = -1
 
@@ -102,30 +99,6 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
         status = task.status if task is not None else ""
         return ActionContext(pane="tasks", task_status=status, on_board=self.IS_BOARD)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for an action that is not valid now: its key goes on to the focused widget."""
-        if action in ("do", "pane_do"):
-            return self._actions.get(parameters[0]).when(self.context)
-        return True
-
-    def valid_actions(self) -> Iterable[Action[Host]]:
-        """Return the actions that the palette lists now."""
-        return self._actions.valid(self.context)
-
-    def pressable(self) -> Iterable[tuple[str, Action[Host]]]:
-        """Return the keys that work now, each with its action."""
-        return self._actions.pressable(self.context)
-
-    def on_key_bar_more(self) -> None:
-        """Show all keys: the footer has no room for them."""
-        self.act("keys")
-
-    def act(self, action_id: str) -> None:
-        """Run an action of the registry."""
-        self._actions.run(action_id, self.host)
-
-    action_do = action_pane_do = act
-
     def action_leave(self) -> None:
         """Close this screen."""
         self.dismiss(None)
@@ -163,6 +136,6 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
         """Return the actions that the footer may show."""
         return [
             action
-            for action in self._actions.actions
+            for action in self.actions.actions
             if action.pane == "tasks" or action.id == "help"
         ]

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 MOST = 60
 """Events that are shown."""
 _ACTIONS = (
-    *(Action.CHAIN_CHANGED, Action.CHAIN_SESSION_CHANGED, Action.BATCH_STARTED),
-    *(Action.CHAIN_FOLLOWED, Action.CHAIN_REQUESTED, Action.CHAIN_UNCONFINED),
+    *(Action.CHAIN_CHANGED, Action.CHAIN_SESSION_CHANGED, Action.BATCH_CHANGED),
+    Action.CHAIN_NOTED,
     Action.CHAIN_SESSION_DELAYED,
-    *(Action.BATCH_COMPLETED, Action.TASK_RUN_STEP, Action.TASK_DELAYED),
+    *(Action.TASK_RUN_STEP, Action.TASK_DELAYED),
 )
 _CLOCK = slice(11, 16)
 _PROCESS = re.compile(r" \(process \d+\)")

@@ -5,11 +5,11 @@ Specified in ``docs/reference/screen.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingsMap
+from textual.binding import Binding
 from textual.content import Content
 from textual.geometry import Size
 from textual.screen import ModalScreen
@@ -24,18 +24,16 @@ from cockpit.app.actions import (
     session_actions,
     task_actions,
 )
-from cockpit.app.actions.action import Action
-from cockpit.app.actions.context import ActionContext, Pane
-from cockpit.app.actions.screen_actions import ScreenActions, bindings
+from cockpit.app.actions.context import ActionContext
 from cockpit.app.commands import agent_command, prompt_commands
-from cockpit.app.deciding_screen import DecidingScreen
-from cockpit.app.host import Host, LiveScreen, MainScreen
+from cockpit.app.host import Host, LiveScreen
 from cockpit.app.key_policy import Approve, DoNothing
+from cockpit.app.main_screen import MainScreen
 from cockpit.app.prompt_completions import CompletionCache
 from cockpit.app.screens.command_output import LOOK_S, CommandOutput
 from cockpit.app.screens.first_words import WORDS, FirstWords
 from cockpit.app.screens.new_proposals import NewProposals
-from cockpit.app.screens.panes import OVER, PANES, Panes, Tab
+from cockpit.app.screens.panes import OVER, Panes, Tab
 from cockpit.app.state.chain_trees import Trees
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
@@ -59,9 +57,10 @@ _MINUTES_S = 120
 """Seconds from which on an age is read in minutes."""
 
 
-class CockpitScreen(DecidingScreen, MainScreen):
+class CockpitScreen(MainScreen):
     """Draw :class:`Views` and turn keys into steps. Reads no store and decides nothing."""
 
+    host: Host
     AUTO_FOCUS = "#prompt"
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("enter", "pane_enter", show=False),
@@ -71,9 +70,7 @@ class CockpitScreen(DecidingScreen, MainScreen):
 
     def __init__(self, host: Host, draft: str = "") -> None:
         super().__init__(host.engine.store.clock.monotonic, host.session_id)
-        self.host = host
-        self._actions = ScreenActions(host.actions)
-        self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings(host.actions))])
+        self.take_actions(host, host.actions)
         self._draft = draft
         history = host.draft.load_history()
         self._completions = CompletionCache(
@@ -86,10 +83,9 @@ class CockpitScreen(DecidingScreen, MainScreen):
         self.prompt = Prompt(id="prompt", complete=self._complete, entries=history)
         self.prompt.stash = host.draft.load_stash()
         self.panes = Panes(self.prompt)
+        self.panel = self.panes.proposals
         self.trees = Trees()
         self.words = FirstWords(host.words_folder)
-        self.queue = QueueView()
-        self._note = ""
         self._prompt_text: key_hints.PromptText | None = None
         self._new_proposals = NewProposals(host)
         self._age_ticks = 0
@@ -104,7 +100,7 @@ class CockpitScreen(DecidingScreen, MainScreen):
     def compose(self) -> ComposeResult:
         yield HeaderBar()
         yield self.panes
-        yield WordBar(self._actions.get("dismiss_word").hint)
+        yield WordBar(self.actions.get("dismiss_word").hint)
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -134,20 +130,6 @@ class CockpitScreen(DecidingScreen, MainScreen):
     # Actions
 
     @property
-    def pane(self) -> Pane:
-        """The pane that has the focus."""
-        focused = self.focused
-        for name in PANES:
-            if focused is self.panes.pane(name):
-                return name
-        return "prompt" if focused is self.prompt else ""
-
-    @property
-    def word(self) -> str:
-        """The word that is explained; empty for none."""
-        return self.query_one(WordBar).word
-
-    @property
     def context(self) -> ActionContext:
         """The state on which the validity of actions depends, now."""
         host, front = self.host, self.key_policy.open
@@ -161,7 +143,7 @@ class CockpitScreen(DecidingScreen, MainScreen):
             is_read=front is None or self.key_policy.is_read,
             asking_second_key=self.key_policy.second is not None,
             discussing=self.key_policy.discussing is not None,
-            narrowing=self.panes.proposals.narrowing,
+            narrowing=self.panel.narrowing,
             session_runs=host.runs.is_running(host.session_id),
             has_session=bool(host.session_id),
             has_agent=host.session is not None and host.session.has_agent,
@@ -180,32 +162,18 @@ class CockpitScreen(DecidingScreen, MainScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return False for an action that is not valid now: its key goes on to the focused widget."""
-        if action in ("do", "pane_do") and self._painted:
-            registered = self._actions.get(parameters[0])
-            pane = "work" if registered.pane == "tasks" else registered.pane
-            if action == "pane_do" and pane != self.pane:
+        if not self._painted:
+            return True
+        if action == "pane_do":
+            pane = self.actions.get(parameters[0]).pane
+            if ("work" if pane == "tasks" else pane) != self.pane:
                 return False
-            return registered.when(self.context)
-        return True
-
-    def valid_actions(self) -> Iterable[Action[Host]]:
-        """Return the actions that the palette lists now."""
-        return self._actions.valid(self.context)
-
-    def pressable(self) -> Iterable[tuple[str, Action[Host]]]:
-        """Return the keys that work now, each with its action."""
-        return self._actions.pressable(self.context)
-
-    def on_key_bar_more(self) -> None:
-        """Show all keys: the footer has no room for them."""
-        self.act("keys")
+        return super().check_action(action, parameters)
 
     def act(self, action_id: str) -> None:
         """Run an action of the registry."""
-        self._actions.run(action_id, self.host)
+        super().act(action_id)
         self.update_hints()
-
-    action_do = action_pane_do = act
 
     # Keys
 
@@ -214,7 +182,7 @@ class CockpitScreen(DecidingScreen, MainScreen):
 
         ``pressed_at``: when it went down, in seconds of the system's monotonic clock.
         """
-        self._note = ""
+        self.note = ""
         stamp = pressed_at or 0.0
         waited_s = 0.0 if pressed_at is None else self.find_wait(pressed_at)
         if self.wider_policy:
@@ -309,7 +277,7 @@ class CockpitScreen(DecidingScreen, MainScreen):
 
     def action_pane_escape(self) -> None:
         """Stop narrowing, else discuss the proposal or show all panes again, else go back to the prompt."""
-        panel = self.panes.proposals
+        panel = self.panel
         if panel.narrowing:
             panel.narrowing, self.kept_items = False, None
             self.prompt.focus()
@@ -416,14 +384,6 @@ class CockpitScreen(DecidingScreen, MainScreen):
         self.call_after_refresh(self._note_room_drawn, self._room)
 
     @property
-    def is_showing(self) -> bool:
-        return self.host.is_showing
-
-    @property
-    def deciding_panel(self) -> ProposalPanel:
-        return self.panes.proposals
-
-    @property
     def drawn_front(self) -> ProposalView | None:
         return self.queue.front if self.panes.is_visible("proposals") else None
 
@@ -464,7 +424,7 @@ class CockpitScreen(DecidingScreen, MainScreen):
 
     @property
     def _needs_room(self) -> bool:
-        return self._room <= self._most_room and self.panes.proposals.is_cut_off
+        return self._room <= self._most_room and self.panel.is_cut_off
 
     def _update_age(self) -> None:
         """Draw how old the proposal in front is, each second while seconds count, and when tasks retry."""
@@ -485,7 +445,7 @@ class CockpitScreen(DecidingScreen, MainScreen):
     def _proposal_hints(self, queue: QueueView) -> tuple[KeyHintView, ...]:
         policy = self.key_policy
         return key_hints.proposal_hints(
-            self._actions.actions,
+            self.actions.actions,
             queue,
             pane=self.pane,
             has_text=bool(self.prompt.text.strip()),
@@ -494,29 +454,24 @@ class CockpitScreen(DecidingScreen, MainScreen):
             is_read=policy.is_read or policy.front is None,
         )
 
-    def flash(self, text: str) -> None:
-        """Show ``text`` in the border of the prompt until the next key."""
-        self._note = text
-        self.update_hints()
-
     def update_hints(self) -> None:
         """Show the current meaning of the keys: footer, prompt and its border."""
         if not (self._painted and self.panes.is_attached):
             return
         context = self.context
-        self.panes.proposals.hints = self._proposal_hints(self.queue)
+        self.panel.hints = self._proposal_hints(self.queue)
         text = key_hints.prompt_text(
             context,
             self.key_policy,
             self.host.session,
-            note=self._note,
+            note=self.note,
             wider_policy=self.wider_policy,
             starting=self.host.is_starting,
             queue=self.queue,
             review="" if self.host.welcome.agent is not None else self.host.welcome.review or "",
         )
-        hints = key_hints.footer_hints(self._actions.actions, context, text.on_enter)
-        self.query_one(KeyBar).show(self.panes.proposals.list_unsaid(hints))
+        hints = key_hints.footer_hints(self.actions.actions, context, text.on_enter)
+        self.query_one(KeyBar).show(self.panel.list_unsaid(hints))
         if text != self._prompt_text:  # each of these draws the prompt again
             self._prompt_text = text
             self.prompt.hint, self.prompt.policy = text.placeholder, text.below

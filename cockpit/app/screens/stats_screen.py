@@ -14,12 +14,7 @@ from textual.binding import Binding
 from cockpit.app.dialogs.small_dialogs import Ask
 from cockpit.app.host import Host
 from cockpit.app.screens.backlog_screen import BacklogScreen
-from cockpit.chains.report.measure_rows import (
-    MeasureComparison,
-    MeasureRow,
-    compare_rows,
-    measure_rows,
-)
+from cockpit.chains.report.measure import Measure
 from cockpit.chains.report.measures import OPEN, measure_chains, newest_row
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
@@ -127,29 +122,25 @@ class StatsScreen(BacklogScreen):
 
     def _measure(self, connection: sqlite3.Connection) -> list[MeasureView]:
         if self._date:
-            before = _read_rows(connection, "", self._date)
-            after = _read_rows(connection, self._date, OPEN)
-            pairs = zip(after, compare_rows(before, after), strict=True)
-            return [_view(row, change) for row, change in pairs]
+            before = measure_chains(connection, "", self._date).rows
+            after = measure_chains(connection, self._date, OPEN).rows
+            return [_view(row, then) for row, then in zip(after, before, strict=True)]
         days = _PERIODS[self._period][1]
         now = self.host.engine.store.clock.now()
         since = format_time(now - timedelta(days=days)) if days else ""
-        return [_view(row) for row in _read_rows(connection, since, OPEN)]
+        return [_view(row) for row in measure_chains(connection, since, OPEN).rows]
 
 
-def _read_rows(connection: sqlite3.Connection, since: str, before: str) -> tuple[MeasureRow, ...]:
-    return measure_rows(measure_chains(connection, since, before))
-
-
-def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureView:
+def _view(row: Measure, before: Measure | None = None) -> MeasureView:
+    change, better = ("", None) if before is None else row.change_since(before)
     return MeasureView(
         row.name,
         row.shown,
         row.aim,
         row.detail,
-        row.series,
+        tuple(row.series),
         row.span,
-        "" if change is None else f"before {change.before}, {change.change}",
-        _TONES[change.better] if change is not None else "",
+        "" if before is None else f"before {before.shown}, {change}",
+        "" if before is None else _TONES[better],
         row.is_met,
     )

@@ -61,7 +61,7 @@ class TaskScreen(BacklogScreen):
                 if task.revision != self._revision_read:
                     self._revision_read = task.revision
                     await self._read()
-                await self._panel.show(task_view(self.work, task, self._detail))
+                self._panel.show(task_view(self.work, task, self._detail))
         finally:
             self._drawing = False
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cockpit.access.git_folders import has_parent, locate_git_folders, read_commit, read_head
+from cockpit.access.git_folders import find_commit, locate_git_folders
 from cockpit.app.screens.chain_log import ChainLog
 from cockpit.app.screens.last_visit import load_visit, summarize_since
 from cockpit.app.state.welcome import build_welcome
@@ -29,25 +29,17 @@ _DEFAULT_BRANCHES = ("main", "master")
 def suggest_review(top: Path) -> str | None:
     """Return a range that can be reviewed in the checkout at ``top``; '' where there are no commits.
 
-    Reads files of git and starts no program; where these do not tell, it is the usual range. None where
-    there is a single commit, which no range has.
+    None where there is a single commit, which no range has. Blocks.
     """
-    folders = locate_git_folders(top)
-    if folders is None:
-        return ""
-    head = read_head(folders)
-    here = read_commit(folders, "HEAD" if head is None else head)
-    if here == "":
+    here = find_commit(top, "HEAD") if locate_git_folders(top) else ""
+    if not here:
         return ""
     for branch in _DEFAULT_BRANCHES:
-        commit = read_commit(folders, f"refs/heads/{branch}")
-        if commit is None:
-            return "main..HEAD"
-        if commit and head != f"refs/heads/{branch}" and commit != here:
-            return f"{branch}..HEAD"
-        if commit:
+        if commit := find_commit(top, f"refs/heads/{branch}"):
+            if commit != here:
+                return f"{branch}..HEAD"
             break
-    return "HEAD~1..HEAD" if here is None or has_parent(folders, here) else None
+    return "HEAD~1..HEAD" if find_commit(top, "HEAD~1") else None
 
 
 class WelcomeFacts:

@@ -33,7 +33,7 @@ class AgentState(Struct):
                 self.commands = detail.commands
             case agent_turns.RunnerPlan():
                 self.steps = detail.steps
-            case agent_turns.RunnerTurnStarted():
+            case agent_turns.RunnerTurn(end=""):
                 self.steps = ()
                 self.turns += 1
             case agent_turns.RunnerContext():

@@ -35,12 +35,11 @@ ENDED_SHOWN = 12
 _NEWEST = 100
 """Rows of batches and resumed tasks that are looked through."""
 _ONLY_IN_JOURNAL = (
-    Action.BATCH_STARTED,
-    Action.BATCH_COMPLETED,
+    Action.BATCH_CHANGED,
     Action.TASK_TAKEN_UP,
     Action.TASK_DELAYED,
     Action.CHAIN_SESSION_DELAYED,
-    Action.CHAIN_UNCONFINED,
+    Action.CHAIN_NOTED,
 )
 
 
@@ -281,7 +280,7 @@ def _add_newest(chain: ShownChain, connection: sqlite3.Connection, now: str) -> 
         if getattr(detail, "chain_id", "") != chain.chain_id:
             continue
         match detail:
-            case details.ChainUnconfined() if row.at >= chain.row.began_at:
+            case details.ChainNoted(what="unconfined") if row.at >= chain.row.began_at:
                 chain.unconfined = detail.subject
             case details.WorkerDelayed() if (
                 detail.ordinal not in chain.workers and detail.starts_at > now
@@ -291,10 +290,8 @@ def _add_newest(chain: ShownChain, connection: sqlite3.Connection, now: str) -> 
                 run = chain.runs.get(detail.task_id)
                 if run is not None and not run.ended and run.step == detail.step:
                     run.retry = Retry(detail.starts_at, detail.attempt)
-            case details.BatchStarted() if worker and detail.ordinal == worker.row.ordinal:
+            case details.BatchChanged() if worker and detail.ordinal == worker.row.ordinal:
                 worker.batch, worker.size = detail.batch, len(detail.task_ids)
-            case details.BatchCompleted() if worker and detail.ordinal == worker.row.ordinal:
-                worker.batch, worker.size = detail.batch, 0
             case TaskTakenUp() if worker and detail.ordinal == worker.row.ordinal:
                 _take_up(chain, worker, detail.task_id)
             case _:

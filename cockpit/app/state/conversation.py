@@ -18,12 +18,11 @@ from widgets.views import LineView, TurnView
 Role = Literal["person", "agent", "thought", "tool", "wave", "note", "error"]
 
 _PHASES = {
-    "wave.started": "observe",
-    "wave.observed": "orient",
-    "wave.oriented": "decide",
-    "wave.decided": "act",
-    "wave.acted": "learn",
-    "wave.completed": "",
+    "observing": "observe",
+    "orienting": "orient",
+    "deciding": "decide",
+    "acting": "act",
+    "learning": "learn",
 }
 _TEXT_MOST = 400
 """Characters of a line that the screen shows."""
@@ -131,11 +130,12 @@ class Conversation:
         match detail:
             case sessions.MessageStarted() | sessions.MessageDelta() | sessions.MessageCompleted():
                 self._message(row, detail)
-            case waves.WaveCreated() | waves.WaveAdvanced() if self._agent:
+            case waves.WaveCreated() | waves.WaveMoved() if self._agent:
                 return  # an action over its worktree has a wave of its own; the agent has turns
-            case waves.WaveCreated() | waves.WaveAdvanced():
-                phase = _PHASES.get(row.action, "")
-                self._wave(row, detail.ordinal, phase)
+            case waves.WaveCreated():
+                self._wave(row, detail.ordinal, "")
+            case waves.WaveMoved():
+                self._wave(row, detail.ordinal, _PHASES.get(detail.phase, ""))
                 if isinstance(detail, waves.WaveStarted) and detail.returns is not UNSET:
                     self._note(row, EventLine("↩", str(detail.returns), "warn"))
             case waves.WaveReentered():
@@ -164,7 +164,7 @@ class Conversation:
                 self._draw_plan(detail)
             case agent_turns.RunnerChoices():
                 self._choose(row, detail)
-            case agent_turns.RunnerTurnStarted() | agent_turns.RunnerTurnEnded():
+            case agent_turns.RunnerTurn():
                 self._agent_turn(row, detail)
             case proposals.ProposalCreated():
                 self._proposed(row, detail)
@@ -318,14 +318,12 @@ class Conversation:
         if before is not None and before.current != now.current:
             self._note(row, EventLine("·", f"{now.name or now.kind} is now {value_name(now)}"))
 
-    def _agent_turn(
-        self, row: Row, detail: agent_turns.RunnerTurnStarted | agent_turns.RunnerTurnEnded
-    ) -> None:
+    def _agent_turn(self, row: Row, detail: agent_turns.RunnerTurn) -> None:
         """Take the mark off the messages that are sent now."""
-        self._agent_works = isinstance(detail, agent_turns.RunnerTurnStarted)
-        if isinstance(detail, agent_turns.RunnerTurnStarted):
+        self._agent_works = not detail.end
+        if not detail.end:
             self._agent_turns += 1
-            for message_id in detail.message_ids or ():
+            for message_id in detail.message_ids:
                 turn = self._turns.get(f"m:{message_id}")
                 if turn is not None and turn.lines:
                     turn.lines = []
@@ -360,7 +358,7 @@ class Conversation:
             sign, text = earlier.line.sign, earlier.line.text
         text = self._titles.pop(detail.proposal_id, text)
         self._rewrite(slot, row, EventLine(sign, text, decision.tone, decision.text))
-        if isinstance(detail, proposals.ProposalRejected) and detail.reason:
+        if detail.status == "rejected" and detail.reason:
             self._note(row, EventLine(" ", detail.reason))
 
 

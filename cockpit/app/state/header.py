@@ -13,16 +13,6 @@ from cockpit.store.sessions.session_states import session_state
 from cockpit.store.sessions.sessions import EXTERNAL_AGENT, model_for_people
 from widgets.views import HeaderView, Phase
 
-_PHASES: dict[str, Phase] = {
-    "wave.created": "created",
-    "wave.started": "observe",
-    "wave.observed": "orient",
-    "wave.oriented": "decide",
-    "wave.decided": "act",
-    "wave.acted": "learn",
-    "wave.completed": "done",
-    "wave.failed": "failed",
-}
 _REENTERED: dict[str, Phase] = {
     "created": "created",
     "observing": "observe",
@@ -106,20 +96,22 @@ class SessionState(Struct):
         """Fold one row of this session."""
         detail = row.detail
         match detail:
-            case waves.WaveReentered() | waves.WaveCreated() | waves.WaveAdvanced() if self.agent:
+            case waves.WaveReentered() | waves.WaveCreated() | waves.WaveMoved() if self.agent:
                 return  # an action over its worktree has a wave of its own; the agent has turns
             case waves.WaveReentered():
                 self.phase = _REENTERED.get(detail.phase, self.phase)
-            case waves.WaveCreated() | waves.WaveAdvanced() | waves.WaveFailed():
-                self.phase = _PHASES.get(row.action, self.phase)
+            case waves.WaveCreated():
+                self.phase, self.wave = "created", detail.ordinal or self.wave
+            case waves.WaveMoved() | waves.WaveFailed():
+                self.phase = _STORED.get(detail.phase, self.phase)
                 self.wave = detail.ordinal or self.wave
-                if isinstance(detail, waves.WaveOriented):
+                if detail.phase == "deciding":
                     self.oriented = row.wave_id
             case waves.ModelCompleted():
                 self.tokens += detail.input_tokens + detail.output_tokens
                 if detail.cost_usd is not None:
                     self.cost_usd = (self.cost_usd or 0.0) + detail.cost_usd
-            case estimates.EstimateMade() | estimates.EstimateRevised():
+            case estimates.EstimateMade():
                 self.expected_waves = max(0, round(detail.expected.waves.likely))
                 return  # it changes nothing about the session itself
             case agents.AgentHook():

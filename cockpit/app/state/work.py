@@ -25,7 +25,7 @@ COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
 """The statuses that are columns of the board, in their order."""
 
 SETTLED = ("done", "archived")
-PREFIXES = ("task.", "story.", "epic.", "wip.", "handoff.", "queue.")
+PREFIXES = ("task.", "backlog.", "wip.", "handoff.")
 """What begins rows of the backlog."""
 DEFAULT_PRIORITY = "P2"
 

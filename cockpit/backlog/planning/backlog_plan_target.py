@@ -10,10 +10,14 @@ import sqlite3
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cockpit.backlog.planning.plan import PLAN_ACTION
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from cockpit.backlog.planning.plan import Plan
+    from cockpit.loop.decisions.approval_effects import ApprovalEffect, RevisedProposal
     from cockpit.store.db.transaction import Tx
     from cockpit.store.sessions.proposals import Proposal
     from cockpit.store.sessions.sessions import Session
@@ -42,7 +46,7 @@ class BacklogPlanTarget:
         usd_a_token: float | None,
     ) -> Proposal:
         """Propose the plan; an earlier plan of the session that waits is replaced by it."""
-        from cockpit.backlog.planning.plan_action import PLAN_ACTION
+        from cockpit.backlog.planning.plan import PLAN_ACTION
         from cockpit.backlog.planning.propose_plan import proposal_body
         from cockpit.loop.decisions.await_decision import find_discussed_predecessor
         from cockpit.loop.decisions.revision_changes import list_changes
@@ -108,3 +112,34 @@ def _estimate(
     for task, estimate in list(zip(plan.tasks, estimates, strict=True))[:MOST_SHOWN]:
         fields.append([f"#{task.number}", expected_text(estimate)])
     return fields
+
+
+class _PlanEffect:
+    """Plans for the backlog (:mod:`cockpit.backlog.planning.propose_plan`)."""
+
+    def apply(self, tx: Tx, proposal: Proposal, *, by: str) -> None:
+        from cockpit.backlog.planning import propose_plan
+
+        propose_plan.carry_out(tx, proposal, by=by)
+
+    def turn_down(self, tx: Tx, proposal: Proposal) -> None:
+        return  # a plan that is not wanted leaves nothing behind
+
+    def describe_discussion(self, proposal: Proposal, words: str) -> str:
+        return words
+
+    def editable_text(self, proposal: Proposal) -> tuple[str, str]:
+        from cockpit.backlog.planning import propose_plan
+
+        return propose_plan.editable(proposal)
+
+    def revise(
+        self, connection: sqlite3.Connection, proposal: Proposal, text: str
+    ) -> RevisedProposal:
+        from cockpit.backlog.planning import propose_plan
+
+        return propose_plan.edited(connection, text)
+
+
+APPROVAL_EFFECTS: Mapping[str, ApprovalEffect] = {PLAN_ACTION: _PlanEffect()}
+"""The approval effects that the settings give to the runtime, by the type of the action."""

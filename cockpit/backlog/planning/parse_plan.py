@@ -16,9 +16,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cockpit.backlog import validation
-from cockpit.backlog.planning.headings import Headings, classify_headings
-from cockpit.backlog.planning.markdown_blocks import Block, parse_blocks
-from cockpit.backlog.planning.phase_order import order_phases, read_label
+from cockpit.backlog.planning.markdown_blocks import (
+    Block,
+    Headings,
+    classify_headings,
+    parse_blocks,
+)
 from cockpit.backlog.planning.plan import (
     MOST_TASKS,
     Plan,
@@ -30,8 +33,7 @@ from cockpit.backlog.planning.plan import (
     Wait,
     refuse_cycles,
 )
-from cockpit.backlog.planning.task_details import read_detail
-from cockpit.backlog.planning.task_marks import Marks, read_marks
+from cockpit.backlog.planning.task_marks import Marks, read_detail, read_marks
 from cockpit.core.errors import CockpitError
 
 _NUMBER = re.compile(r"(?:task\s*#?|#)(\d+)", re.IGNORECASE)
@@ -311,8 +313,8 @@ class _Reading(Struct):
         detail = read_detail(lines, below, self.task_types)
         for kind, whom in (*marks.waits, *detail.waits):
             self.dependencies.append(DependencyRequest(place, kind, whom, line))
-        if priority := marks.priority or detail.priority:
-            self._no_priority(line, priority)
+        if marks.priority:
+            self._no_priority(line, marks.priority)
         about = [self.group, about_title, detail.description]
         of_story = self.stories[self.story].task_type if self.story is not None else ""
         self.tasks.append(
@@ -418,3 +420,62 @@ def _checked(kind: type[Made], **fields: Any) -> Made:
         return kind(**{**fields, **validation.changes(values, values)})
     except CockpitError as error:
         raise PlanInvalid(f"Line {fields['line']}: {error}") from error
+
+
+_PHASE = re.compile(r"phase\s+\d+\b", re.IGNORECASE)
+_USER_STORY = re.compile(r"phase\s+\d+\b.*\buser stor", re.IGNORECASE)
+_SPEC_KIT_LABEL = re.compile(r"T(\d{3,5})\s+(?P<marks>(?:\[(?:P|US\d+)\]\s*)*)(?P<words>\S.*)")
+
+
+def read_label(words: str) -> tuple[int, bool, str] | None:
+    """Return number, whether it may go beside its neighbours, and title of a task of spec-kit; else None."""
+    label = _SPEC_KIT_LABEL.fullmatch(words)
+    if label is None:
+        return None
+    return int(label[1]), "[P]" in label["marks"], label["words"]
+
+
+def order_phases(
+    titles: Sequence[str],
+    tasks: Sequence[PlannedTask],
+    labelled: Collection[int],
+    beside: Collection[int],
+) -> Iterator[Wait]:
+    """Yield what tasks wait for by the phases that their stories are; nothing in a plan without labels.
+
+    ``titles`` are those of the stories; ``labelled`` are the places of tasks with a label, and ``beside`` of
+    those that are marked ``[P]``.
+    """
+    if not labelled:
+        return
+    before: list[int] = []  # what the next phase waits for
+    of_stories: list[int] = []  # the ends of the user stories that began after it
+    for story, title in enumerate(titles):
+        groups = list(_group(story, tasks, labelled, beside))
+        if not groups or not _PHASE.match(title):
+            continue
+        if not _USER_STORY.match(title) and of_stories:
+            before, of_stories = of_stories, []
+        for earlier, later in zip([before, *groups], groups, strict=False):
+            yield from (Wait(task, on) for task in later for on in earlier)
+        if _USER_STORY.match(title):
+            of_stories += groups[-1]
+        else:
+            before = groups[-1]
+
+
+def _group(
+    story: int, tasks: Sequence[PlannedTask], labelled: Collection[int], beside: Collection[int]
+) -> Iterator[list[int]]:
+    """Yield the tasks of a story that go side by side, in order."""
+    group: list[int] = []
+    for place, task in enumerate(tasks):
+        if task.story != story:
+            continue
+        follows = place in labelled and not (place in beside and group and group[-1] in beside)
+        if group and follows:
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group

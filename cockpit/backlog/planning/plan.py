@@ -15,6 +15,8 @@ from msgspec import Struct
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import convert
 
+PLAN_ACTION = "backlog_plan"
+"""The type of the action of a proposed plan."""
 MOST_TASKS = 500
 """Tasks of one plan; more than this is too much to review at once."""
 

@@ -7,11 +7,11 @@ written as Markdown. See ``docs/reference/plans.md``.
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,8 +20,7 @@ from cockpit.access.token_scopes import WORK_WRITE
 from cockpit.backlog import service, validation
 from cockpit.backlog.planning.model_plan import refuse_doubles
 from cockpit.backlog.planning.parse_plan import read_plan
-from cockpit.backlog.planning.plan import Plan, PlanInvalid, PlannedTask, Wait, read_body
-from cockpit.backlog.planning.plan_action import PLAN_ACTION
+from cockpit.backlog.planning.plan import PLAN_ACTION, Plan, PlanInvalid, PlannedTask, read_body
 from cockpit.backlog.planning.plan_source import plan_source
 from cockpit.backlog.task_type_names import read_names_of_store
 from cockpit.core.canonical_json import digest
@@ -39,76 +38,6 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
-_GAP = re.compile(r"\n{3,}")
-_WORDS = {"blocks": "after", "requires": "requires", "relates_to": "relates to"}
-
-
-def plan_markdown(plan: Plan) -> str:
-    """The whole plan as a tree: epics, their stories, their tasks with all that is said of them."""
-    waits: dict[int, list[Wait]] = {}
-    for wait in plan.waits:
-        waits.setdefault(wait.task, []).append(wait)
-    return _GAP.sub("\n\n", "\n".join(_lines(plan, waits))).strip() + "\n"
-
-
-def _lines(plan: Plan, waits: dict[int, list[Wait]]) -> Iterator[str]:
-    yield from _tasks(plan, None, waits)
-    for place, story in enumerate(plan.stories):
-        if story.epic is None:
-            yield from _story(plan, place, waits)
-    for at, epic in enumerate(plan.epics):
-        yield from ("", f"## Epic: {epic.title} · {epic.priority}", "")
-        if epic.description:
-            yield from (epic.description, "")
-        for place, story in enumerate(plan.stories):
-            if story.epic == at:
-                yield from _story(plan, place, waits)
-
-
-def _story(plan: Plan, place: int, waits: dict[int, list[Wait]]) -> Iterator[str]:
-    story = plan.stories[place]
-    yield from ("", f"### Story: {story.title}", "")
-    if story.description:
-        yield from (story.description, "")
-    yield from _tasks(plan, place, waits)
-
-
-def _tasks(plan: Plan, story: int | None, waits: dict[int, list[Wait]]) -> Iterator[str]:
-    for place, task in enumerate(plan.tasks):
-        if task.story == story:
-            yield _head(plan, task, waits.get(place, []))
-            yield from _below(task)
-
-
-def _head(plan: Plan, task: PlannedTask, waits: list[Wait]) -> str:
-    parts = [f"- **#{task.number}** {task.title}", task.task_type]
-    if task.estimate_hours is not None:
-        parts.append(f"{task.estimate_hours:g}h")
-    for kind, word in _WORDS.items():
-        named = [
-            wait.task_id if wait.on is None else f"#{plan.tasks[wait.on].number}"
-            for wait in waits
-            if wait.kind == kind
-        ]
-        if named:
-            parts.append(f"{word} {', '.join(named)}")
-    if task.done:
-        parts.append("✔ done already")
-    return " · ".join(parts)
-
-
-def _below(task: PlannedTask) -> Iterator[str]:
-    for name, held in (("files", task.files), ("packages", task.packages)):
-        if held:
-            yield f"  - {name}: {', '.join(f'`{each}`' for each in held)}"
-    for name, words in (("", task.description), ("acceptance: ", task.acceptance_criteria)):
-        if not words:
-            continue
-        first, *rest = words.split("\n")
-        listed = first.startswith("- ")
-        yield f"  - {name}{'' if listed else first}".rstrip()
-        yield from (f"    {line}".rstrip() for line in (words.split("\n") if listed else rest))
-
 
 class PlanResult(Struct, frozen=True):
     """What a plan added to the backlog: ids in the order of the plan."""
@@ -119,12 +48,8 @@ class PlanResult(Struct, frozen=True):
     dependencies: int
 
     def body(self) -> dict[str, Any]:
-        return {
-            "epics": list(self.epics),
-            "stories": list(self.stories),
-            "tasks": list(self.tasks),
-            "dependencies": self.dependencies,
-        }
+        body: dict[str, Any] = msgspec.to_builtins(self)
+        return body
 
 
 def propose(
@@ -186,7 +111,7 @@ def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
     backlog that it waits for and that is not there.
     """
     plan = _plan_of(tx.connection, proposal)
-    if plan_markdown(plan) != proposal.body["body"]:
+    if plan_source(plan) != proposal.body["body"]:
         raise Stale(
             f"This cockpit reads the plan of {proposal.proposal_id} otherwise than it was shown."
             " Reject it and propose it again."
@@ -295,7 +220,7 @@ def proposal_body(
         "type": PLAN_ACTION,
         "summary": "Put all of this into the backlog, or nothing.",
         "fields": fields,
-        "body": plan_markdown(plan),
+        "body": plan_source(plan),
         "diffs": [],
         "notes": list(plan.notes),
         "payload": dict(payload),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Struct
 
 from cockpit.backlog.response_modes import Fields, render_task, shorten_to_fit
-from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
+from cockpit.backlog.tools.work_tool import ToolCall, work_tool
 from cockpit.core.read_record import describe
 from cockpit.learn.resume_text import resume_line
 from cockpit.store.backlog import handoffs, tasks, wip, work_queue
@@ -85,10 +85,12 @@ class OfEpic(Struct, frozen=True):
     epic_id: str
 
 
+@work_tool(GetSessionContext, "core", "Start here.")
 def _get_session_context(call: ToolCall, args: GetSessionContext) -> dict[str, Any]:
     return shorten_to_fit(session_context(call.connection, args.fields), call.cap_tokens)
 
 
+@work_tool(UpdateTaskWip, "core", "Save work in progress.", writes=True)
 def _update_task_wip(call: ToolCall, args: UpdateTaskWip) -> dict[str, Any]:
     task_id = tasks.load(call.connection, args.task_id).task_id
     merged = wip.update(call.tx, task_id, args.wip_data, by=call.by, session_id=call.session_id)
@@ -96,6 +98,7 @@ def _update_task_wip(call: ToolCall, args: UpdateTaskWip) -> dict[str, Any]:
     return shorten_to_fit(body, call.cap_tokens)
 
 
+@work_tool(SetTaskHandoff, "core", "Set a task's handoff.", writes=True)
 def _set_task_handoff(call: ToolCall, args: SetTaskHandoff) -> dict[str, Any]:
     handoff = handoffs.set_handoff(
         call.tx,
@@ -110,63 +113,19 @@ def _set_task_handoff(call: ToolCall, args: SetTaskHandoff) -> dict[str, Any]:
     return dict(handoff.brief())
 
 
+@work_tool(GetTaskHandoff, "standard", "Get a task's handoff.")
 def _get_task_handoff(call: ToolCall, args: GetTaskHandoff) -> dict[str, Any]:
     handoff = handoffs.load(call.connection, args.task_id)
     return shorten_to_fit(handoff.body(details=args.include_details), call.cap_tokens)
 
 
+@work_tool(OfStory, "all", "Drop the details of a story's handoffs.", writes=True)
 def _compact_story_handoffs(call: ToolCall, args: OfStory) -> dict[str, Any]:
     story = STORIES.load(call.connection, args.story_id)
     return {"compacted": handoffs.compact_story(call.tx, story.story_id, by=call.by)}
 
 
+@work_tool(OfEpic, "all", "Archive an epic's handoffs.", writes=True)
 def _delete_epic_handoffs(call: ToolCall, args: OfEpic) -> dict[str, Any]:
     epic = EPICS.load(call.connection, args.epic_id)
     return {"archived": handoffs.archive_epic(call.tx, epic.epic_id, by=call.by)}
-
-
-MEMORY_TOOLS: tuple[WorkTool, ...] = (
-    WorkTool(
-        "get_session_context",
-        "core",
-        False,
-        "Start here.",
-        GetSessionContext,
-        _get_session_context,
-    ),
-    WorkTool(
-        "update_task_wip", "core", True, "Save work in progress.", UpdateTaskWip, _update_task_wip
-    ),
-    WorkTool(
-        "set_task_handoff",
-        "core",
-        True,
-        "Set a task's handoff.",
-        SetTaskHandoff,
-        _set_task_handoff,
-    ),
-    WorkTool(
-        "get_task_handoff",
-        "standard",
-        False,
-        "Get a task's handoff.",
-        GetTaskHandoff,
-        _get_task_handoff,
-    ),
-    WorkTool(
-        "compact_story_handoffs",
-        "all",
-        True,
-        "Drop the details of a story's handoffs.",
-        OfStory,
-        _compact_story_handoffs,
-    ),
-    WorkTool(
-        "delete_epic_handoffs",
-        "all",
-        True,
-        "Archive an epic's handoffs.",
-        OfEpic,
-        _delete_epic_handoffs,
-    ),
-)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from cockpit.backlog.response_modes import Fields, page, render_all, render_task, shorten_to_fit
-from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
+from cockpit.backlog.tools.work_tool import ToolCall, work_tool
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.backlog import dependencies, tasks, work_queue
 
@@ -62,6 +62,7 @@ class GetKanbanBoard(Struct, frozen=True):
     fields: Fields = "minimal"
 
 
+@work_tool(GetTasks, "core", "List tasks.")
 def _get_tasks(call: ToolCall, args: GetTasks) -> dict[str, Any]:
     terms = {
         "status": args.status,
@@ -89,11 +90,13 @@ def page_of_tasks(
     return page(render_all(render_task, rows, fields), cap_tokens, offset=start, total=total)
 
 
+@work_tool(GetTask, "core", "Get a task.")
 def _get_task(call: ToolCall, args: GetTask) -> dict[str, Any]:
     body = render_task(tasks.load(call.connection, args.task_id), args.fields)
     return shorten_to_fit(body, call.cap_tokens)
 
 
+@work_tool(GetNextTask, "standard", "Get the next task.")
 def _get_next_task(call: ToolCall, args: GetNextTask) -> dict[str, Any]:
     queued = work_queue.next_batch(call.connection, 1)
     if not queued:
@@ -102,6 +105,7 @@ def _get_next_task(call: ToolCall, args: GetNextTask) -> dict[str, Any]:
     return {"task": shorten_to_fit(render_task(task, args.fields), call.cap_tokens - 10)}
 
 
+@work_tool(GetNextBatch, "core", "Get ready tasks.")
 def _get_next_batch(call: ToolCall, args: GetNextBatch) -> dict[str, Any]:
     size = 3 if args.batch_size is None and args.limit is None else args.batch_size or args.limit
     batch = work_queue.next_batch(call.connection, check_limit(size or 1))
@@ -124,6 +128,7 @@ def _none_to_begin(call: ToolCall) -> dict[str, Any]:
     return {"ready": ready, **({"held_by": busy} if busy else {})}
 
 
+@work_tool(GetBlockedTasks, "standard", "List blocked tasks and blockers.")
 def _get_blocked_tasks(call: ToolCall, args: GetBlockedTasks) -> dict[str, Any]:
     blocked = tasks.select(call.connection, status="blocked", limit=MOST_LISTED)
     items = [{**render_task(task, args.fields), "blocker": task.blocker} for task in blocked]
@@ -131,10 +136,12 @@ def _get_blocked_tasks(call: ToolCall, args: GetBlockedTasks) -> dict[str, Any]:
     return page(items, call.cap_tokens, total=total)
 
 
+@work_tool(TaskId, "standard", "List dependencies and dependents.")
 def _get_task_dependencies(call: ToolCall, args: TaskId) -> dict[str, Any]:
     return task_dependencies(call, args.task_id)
 
 
+@work_tool(GetKanbanBoard, "all", "List tasks by status.")
 def _get_kanban_board(call: ToolCall, args: GetKanbanBoard) -> dict[str, Any]:
     columns = _COLUMNS if args.include_done else _COLUMNS[:-1]
     room = call.cap_tokens // len(columns) - 20
@@ -181,37 +188,3 @@ def check_limit(number: int) -> int:
     if not 1 <= number <= MOST_LISTED:
         raise BacklogInvalid(f"A list contains 1 to {MOST_LISTED}, not {number}; page with offset.")
     return number
-
-
-FINDING_TOOLS: tuple[WorkTool, ...] = (
-    WorkTool("get_tasks", "core", False, "List tasks.", GetTasks, _get_tasks),
-    WorkTool("get_task", "core", False, "Get a task.", GetTask, _get_task),
-    WorkTool("get_next_task", "standard", False, "Get the next task.", GetNextTask, _get_next_task),
-    WorkTool(
-        "get_next_batch",
-        "core",
-        False,
-        "Get ready tasks.",
-        GetNextBatch,
-        _get_next_batch,
-    ),
-    WorkTool(
-        "get_blocked_tasks",
-        "standard",
-        False,
-        "List blocked tasks and blockers.",
-        GetBlockedTasks,
-        _get_blocked_tasks,
-    ),
-    WorkTool(
-        "get_task_dependencies",
-        "standard",
-        False,
-        "List dependencies and dependents.",
-        TaskId,
-        _get_task_dependencies,
-    ),
-    WorkTool(
-        "get_kanban_board", "all", False, "List tasks by status.", GetKanbanBoard, _get_kanban_board
-    ),
-)

@@ -23,8 +23,7 @@ from cockpit.backlog.tools.query_tools import (
     Status,
     check_limit,
 )
-from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
-from cockpit.backlog.validation import BacklogInvalid
+from cockpit.backlog.tools.work_tool import ToolCall, changes_in, work_tool
 from cockpit.core.read_record import describe
 from cockpit.store.backlog import tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
@@ -87,6 +86,7 @@ class UpdateEpic(Struct, frozen=True):
     status: Status | None = None
 
 
+@work_tool(CreateStory, "standard", "Add a story.", writes=True)
 def _create_story(call: ToolCall, args: CreateStory) -> dict[str, Any]:
     story = service.create_story(
         call.tx, args.title, epic_id=args.epic_id, description=args.description or "", by=call.by
@@ -94,6 +94,7 @@ def _create_story(call: ToolCall, args: CreateStory) -> dict[str, Any]:
     return render_story(story)
 
 
+@work_tool(GetStory, "standard", "Get a story and its tasks.")
 def _get_story(call: ToolCall, args: GetStory) -> dict[str, Any]:
     story = STORIES.load(call.connection, args.story_id)
     rows = tasks.select(call.connection, story_id=story.story_id, limit=MOST_LISTED)
@@ -105,6 +106,7 @@ def _get_story(call: ToolCall, args: GetStory) -> dict[str, Any]:
     }
 
 
+@work_tool(ListStories, "standard", "List stories.")
 def _list_stories(call: ToolCall, args: ListStories) -> dict[str, Any]:
     limit, offset = check_limit(args.limit), max(0, args.offset)
     # One row more than the limit shows whether any is left; a count is not needed.
@@ -116,11 +118,13 @@ def _list_stories(call: ToolCall, args: ListStories) -> dict[str, Any]:
     return page(items, call.cap_tokens, name="stories", offset=offset, total=total)
 
 
+@work_tool(UpdateStory, "all", "Change a story.", writes=True)
 def _update_story(call: ToolCall, args: UpdateStory) -> dict[str, Any]:
-    changes = _changes_in(args, "story_id")
+    changes = changes_in(args, "story_id")
     return render_story(service.update_story(call.tx, args.story_id, changes, by=call.by))
 
 
+@work_tool(CreateEpic, "standard", "Add an epic.", writes=True)
 def _create_epic(call: ToolCall, args: CreateEpic) -> dict[str, Any]:
     epic = service.create_epic(
         call.tx,
@@ -133,6 +137,7 @@ def _create_epic(call: ToolCall, args: CreateEpic) -> dict[str, Any]:
     return render_epic(epic)
 
 
+@work_tool(GetEpic, "standard", "Get an epic and its stories.")
 def _get_epic(call: ToolCall, args: GetEpic) -> dict[str, Any]:
     epic = EPICS.load(call.connection, args.epic_id)
     rows = STORIES.select(call.connection, epic_id=epic.epic_id, limit=MOST_LISTED)
@@ -141,6 +146,7 @@ def _get_epic(call: ToolCall, args: GetEpic) -> dict[str, Any]:
     return {**body, **page(items, call.cap_tokens // 2, name="stories")}
 
 
+@work_tool(GetEpics, "standard", "List epics.")
 def _get_epics(call: ToolCall, args: GetEpics) -> dict[str, Any]:
     limit, offset = check_limit(args.limit), max(0, args.offset)
     rows = EPICS.select(
@@ -155,12 +161,14 @@ def _get_epics(call: ToolCall, args: GetEpics) -> dict[str, Any]:
     return page(items, call.cap_tokens, name="epics", offset=offset, total=total)
 
 
+@work_tool(UpdateEpic, "all", "Change an epic.", writes=True)
 def _update_epic(call: ToolCall, args: UpdateEpic) -> dict[str, Any]:
-    changes = _changes_in(args, "epic_id")
+    changes = changes_in(args, "epic_id")
     epic = service.update_epic(call.tx, args.epic_id, changes, by=call.by)
     return {**render_epic(epic), "priority": epic.priority}
 
 
+@work_tool(NoParameters, "standard", "Count by status.")
 def _get_project_status(call: ToolCall, _: NoParameters) -> dict[str, Any]:
     def counted(sql: str) -> dict[str, int]:
         return dict(call.connection.execute(sql).fetchall())
@@ -171,31 +179,3 @@ def _get_project_status(call: ToolCall, _: NoParameters) -> dict[str, Any]:
         "epics": counted("SELECT status, count(*) FROM epics GROUP BY status"),
         "ready": work_queue.count_ready(call.connection),
     }
-
-
-def _changes_in(args: Any, identity: str) -> dict[str, Any]:
-    names = [name for name in args.__struct_fields__ if name != identity]
-    changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    if not changes:
-        raise BacklogInvalid(f"Say what to change: {', '.join(names)}.")
-    return changes
-
-
-PLAN_TOOLS: tuple[WorkTool, ...] = (
-    WorkTool(
-        "get_project_status",
-        "standard",
-        False,
-        "Count by status.",
-        NoParameters,
-        _get_project_status,
-    ),
-    WorkTool("create_story", "standard", True, "Add a story.", CreateStory, _create_story),
-    WorkTool("get_story", "standard", False, "Get a story and its tasks.", GetStory, _get_story),
-    WorkTool("list_stories", "standard", False, "List stories.", ListStories, _list_stories),
-    WorkTool("update_story", "all", True, "Change a story.", UpdateStory, _update_story),
-    WorkTool("create_epic", "standard", True, "Add an epic.", CreateEpic, _create_epic),
-    WorkTool("get_epic", "standard", False, "Get an epic and its stories.", GetEpic, _get_epic),
-    WorkTool("get_epics", "standard", False, "List epics.", GetEpics, _get_epics),
-    WorkTool("update_epic", "all", True, "Change an epic.", UpdateEpic, _update_epic),
-)

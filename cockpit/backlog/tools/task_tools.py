@@ -9,8 +9,7 @@ from msgspec import Struct
 from cockpit.backlog import service
 from cockpit.backlog.response_modes import render_task, shorten_to_fit
 from cockpit.backlog.tools.query_tools import Status, TaskId, task_dependencies
-from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
-from cockpit.backlog.validation import BacklogInvalid
+from cockpit.backlog.tools.work_tool import ToolCall, changes_in, work_tool
 from cockpit.core.read_record import describe
 from cockpit.store.backlog import tasks
 
@@ -105,6 +104,7 @@ class RecordTaskFailure(Struct, frozen=True):
     attempt: int | None = None
 
 
+@work_tool(UpdateTaskStatus, "core", "Set a task's status.", writes=True)
 def _update_task_status(call: ToolCall, args: UpdateTaskStatus) -> dict[str, Any]:
     reached = service.set_status(
         call.tx, args.task_id, args.status, args.notes, by=call.by, session_id=call.session_id
@@ -112,6 +112,7 @@ def _update_task_status(call: ToolCall, args: UpdateTaskStatus) -> dict[str, Any
     return {**_status_of(call, args.task_id), "boundaries": reached.body()}
 
 
+@work_tool(AddTaskActivity, "standard", "Record activity.", writes=True)
 def _add_task_activity(call: ToolCall, args: AddTaskActivity) -> dict[str, Any]:
     activity = service.add_activity(
         call.tx, args.task_id, args.activity_type, args.description, by=call.by
@@ -119,10 +120,12 @@ def _add_task_activity(call: ToolCall, args: AddTaskActivity) -> dict[str, Any]:
     return {"id": activity.task_id, "activity_id": activity.activity_id}
 
 
+@work_tool(SetHandoffNotes, "standard", "Set notes for the next worker.", writes=True)
 def _set_handoff_notes(call: ToolCall, args: SetHandoffNotes) -> dict[str, Any]:
     return _updated(call, args.task_id, {"handoff_notes": args.notes})
 
 
+@work_tool(UpdateTaskProgress, "standard", "Set progress.", writes=True)
 def _update_task_progress(call: ToolCall, args: UpdateTaskProgress) -> dict[str, Any]:
     changes = {"progress_percent": args.progress_percent, "context_summary": args.context_summary}
     return {
@@ -131,21 +134,25 @@ def _update_task_progress(call: ToolCall, args: UpdateTaskProgress) -> dict[str,
     }
 
 
+@work_tool(SetBlocker, "core", "Mark as blocked.", writes=True)
 def _set_blocker(call: ToolCall, args: SetBlocker) -> dict[str, Any]:
     service.block(call.tx, args.task_id, args.reason, by=call.by, session_id=call.session_id)
     return _status_of(call, args.task_id)
 
 
+@work_tool(TaskId, "standard", "Unblock.", writes=True)
 def _resolve_blocker(call: ToolCall, args: TaskId) -> dict[str, Any]:
     service.resolve_blocker(call.tx, args.task_id, by=call.by)
     return _status_of(call, args.task_id)
 
 
+@work_tool(SetNeedsRework, "standard", "Mark as needing rework.", writes=True)
 def _set_needs_rework(call: ToolCall, args: SetNeedsRework) -> dict[str, Any]:
     task = service.set_needs_rework(call.tx, args.task_id, args.value, by=call.by)
     return {"id": task.task_id, "needs_rework": task.needs_rework}
 
 
+@work_tool(CreateTask, "core", "Add a task.", writes=True)
 def _create_task(call: ToolCall, args: CreateTask) -> dict[str, Any]:
     task = service.create_task(
         call.tx,
@@ -164,24 +171,24 @@ def _create_task(call: ToolCall, args: CreateTask) -> dict[str, Any]:
     return render_task(task)
 
 
+@work_tool(UpdateTask, "standard", "Change a task.", writes=True)
 def _update_task(call: ToolCall, args: UpdateTask) -> dict[str, Any]:
-    names = [name for name in args.__struct_fields__ if name != "task_id"]
-    changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    if not changes:
-        raise BacklogInvalid(f"Say what to change of {args.task_id}: {', '.join(names)}.")
-    return _updated(call, args.task_id, changes)
+    return _updated(call, args.task_id, changes_in(args, "task_id"))
 
 
+@work_tool(ArchiveTask, "all", "Archive a task.", writes=True)
 def _archive_task(call: ToolCall, args: ArchiveTask) -> dict[str, Any]:
     reached = service.archive(call.tx, args.task_id, args.reason, by=call.by)
     return {**_status_of(call, args.task_id), "boundaries": reached.body()}
 
 
+@work_tool(ReopenTask, "standard", "Reopen a task.", writes=True)
 def _reopen_task(call: ToolCall, args: ReopenTask) -> dict[str, Any]:
     service.reopen(call.tx, args.task_id, args.notes, by=call.by)
     return _status_of(call, args.task_id)
 
 
+@work_tool(AddDependency, "standard", "Make a task wait for another.", writes=True)
 def _add_dependency(call: ToolCall, args: AddDependency) -> dict[str, Any]:
     service.add_dependency(
         call.tx, args.task_id, args.depends_on_task_id, args.dependency_type, by=call.by
@@ -189,11 +196,13 @@ def _add_dependency(call: ToolCall, args: AddDependency) -> dict[str, Any]:
     return task_dependencies(call, args.task_id)
 
 
+@work_tool(RemoveDependency, "standard", "Remove a dependency.", writes=True)
 def _remove_dependency(call: ToolCall, args: RemoveDependency) -> dict[str, Any]:
     service.remove_dependency(call.tx, args.task_id, args.depends_on_task_id, by=call.by)
     return task_dependencies(call, args.task_id)
 
 
+@work_tool(SummarizeTaskActivity, "all", "Summarize activity into context_summary.", writes=True)
 def _summarize_task_activity(call: ToolCall, args: SummarizeTaskActivity) -> dict[str, Any]:
     summary = service.summarize_activity(
         call.tx, args.task_id, delete_raw=args.delete_raw, by=call.by
@@ -201,6 +210,7 @@ def _summarize_task_activity(call: ToolCall, args: SummarizeTaskActivity) -> dic
     return shorten_to_fit({"summary": summary}, call.cap_tokens)
 
 
+@work_tool(RecordTaskFailure, "standard", "Record a failed attempt.", writes=True)
 def _record_task_failure(call: ToolCall, args: RecordTaskFailure) -> dict[str, Any]:
     failure = service.record_failure(
         call.tx, args.task_id, args.failure_type, args.reason, args.attempt, by=call.by
@@ -216,85 +226,3 @@ def _updated(call: ToolCall, task_id: str, changes: dict[str, Any]) -> dict[str,
 def _status_of(call: ToolCall, task_id: str) -> dict[str, Any]:
     task = tasks.load(call.connection, task_id)
     return {"id": task.task_id, "status": task.status}
-
-
-TASK_TOOLS: tuple[WorkTool, ...] = (
-    WorkTool(
-        "update_task_status",
-        "core",
-        True,
-        "Set a task's status.",
-        UpdateTaskStatus,
-        _update_task_status,
-    ),
-    WorkTool(
-        "add_task_activity",
-        "standard",
-        True,
-        "Record activity.",
-        AddTaskActivity,
-        _add_task_activity,
-    ),
-    WorkTool(
-        "set_handoff_notes",
-        "standard",
-        True,
-        "Set notes for the next worker.",
-        SetHandoffNotes,
-        _set_handoff_notes,
-    ),
-    WorkTool(
-        "update_task_progress",
-        "standard",
-        True,
-        "Set progress.",
-        UpdateTaskProgress,
-        _update_task_progress,
-    ),
-    WorkTool("set_blocker", "core", True, "Mark as blocked.", SetBlocker, _set_blocker),
-    WorkTool("resolve_blocker", "standard", True, "Unblock.", TaskId, _resolve_blocker),
-    WorkTool(
-        "set_needs_rework",
-        "standard",
-        True,
-        "Mark as needing rework.",
-        SetNeedsRework,
-        _set_needs_rework,
-    ),
-    WorkTool("create_task", "core", True, "Add a task.", CreateTask, _create_task),
-    WorkTool("update_task", "standard", True, "Change a task.", UpdateTask, _update_task),
-    WorkTool("archive_task", "all", True, "Archive a task.", ArchiveTask, _archive_task),
-    WorkTool("reopen_task", "standard", True, "Reopen a task.", ReopenTask, _reopen_task),
-    WorkTool(
-        "add_dependency",
-        "standard",
-        True,
-        "Make a task wait for another.",
-        AddDependency,
-        _add_dependency,
-    ),
-    WorkTool(
-        "remove_dependency",
-        "standard",
-        True,
-        "Remove a dependency.",
-        RemoveDependency,
-        _remove_dependency,
-    ),
-    WorkTool(
-        "summarize_task_activity",
-        "all",
-        True,
-        "Summarize activity into context_summary.",
-        SummarizeTaskActivity,
-        _summarize_task_activity,
-    ),
-    WorkTool(
-        "record_task_failure",
-        "standard",
-        True,
-        "Record a failed attempt.",
-        RecordTaskFailure,
-        _record_task_failure,
-    ),
-)

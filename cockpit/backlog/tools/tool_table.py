@@ -6,14 +6,16 @@ here. See ``docs/reference/mcp.md``.
 
 from __future__ import annotations
 
-from cockpit.backlog.tools.memory_tools import MEMORY_TOOLS
-from cockpit.backlog.tools.query_tools import FINDING_TOOLS
-from cockpit.backlog.tools.story_tools import PLAN_TOOLS
-from cockpit.backlog.tools.task_tools import TASK_TOOLS
+from cockpit.backlog.tools import memory_tools, query_tools, story_tools, task_tools
 from cockpit.backlog.tools.work_tool import WorkTool
 from cockpit.core.errors import NotFound
 
-WORK_TOOLS: tuple[WorkTool, ...] = (*FINDING_TOOLS, *TASK_TOOLS, *MEMORY_TOOLS, *PLAN_TOOLS)
+WORK_TOOLS: tuple[WorkTool, ...] = tuple(
+    tool
+    for module in (query_tools, task_tools, memory_tools, story_tools)
+    for tool in vars(module).values()
+    if isinstance(tool, WorkTool)
+)
 """Every work tool, each name once."""
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from cockpit.access.principals import Caller, journal_actor, works_on_task
 from cockpit.access.token_scopes import WORK_READ, WORK_WRITE, NotAllowed
 from cockpit.backlog.response_modes import ANSWER_TOKENS
+from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.db.transaction import Tx
 
 Tier = Literal["core", "standard", "all"]
@@ -82,3 +83,26 @@ class WorkTool(Struct, frozen=True):
         return self.answer(
             ToolCall(connection, tx, journal_actor(caller), session_id, cap_tokens), args
         )
+
+
+def changes_in(args: Any, identity: str) -> dict[str, Any]:
+    """Return what the arguments change of ``identity``. Raises ``BacklogInvalid`` for nothing."""
+    names = [name for name in args.__struct_fields__ if name != identity]
+    changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if not changes:
+        raise BacklogInvalid(
+            f"Say what to change of {getattr(args, identity)}: {', '.join(names)}."
+        )
+    return changes
+
+
+def work_tool(
+    parameters: type[Any], tier: Tier, description: str, *, writes: bool = False
+) -> Callable[[Callable[[ToolCall, Any], Any]], WorkTool]:
+    """Make a function ``_NAME`` the work tool ``NAME``."""
+
+    def make(answer: Callable[[ToolCall, Any], Any]) -> WorkTool:
+        name = answer.__name__.removeprefix("_")
+        return WorkTool(name, tier, writes, description, parameters, answer)
+
+    return make

@@ -45,13 +45,15 @@ from cockpit.chains.remote.message_types import (
     decode,
     encode,
 )
-from cockpit.chains.remote.remote_proposals import show_proposal
-from cockpit.chains.remote.remote_session import close_session, open_session
+from cockpit.chains.remote.remote_proposals import (
+    DecisionSender,
+    close_session,
+    open_session,
+    show_proposal,
+)
 from cockpit.chains.remote.run_message import describe_run
 from cockpit.chains.remote.scale_settings import ScaleSettings
-from cockpit.chains.remote.send_decisions import DecisionSender
-from cockpit.chains.remote.shared_branches import remove_merged, remove_shared
-from cockpit.chains.remote.shared_repository import ask_shared
+from cockpit.chains.remote.shared_repository import ask_shared, remove_merged, remove_shared
 from cockpit.core.errors import (
     AlreadyDecided,
     Altered,
@@ -70,8 +72,8 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.export_rows import verify_continuation
 from cockpit.tasks.finish_task import SetAside, raise_if_set_aside
 from cockpit.tasks.git import WorktreeError, commit_of, shared_git
+from cockpit.tasks.merging import prepare_chain_branch
 from cockpit.tasks.outage import is_outage
-from cockpit.tasks.prepare_worktree import prepare_chain_branch
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
@@ -303,7 +305,7 @@ class Coordinator:
         paused = status == "interrupted" and (is_outage(reason) or reason in _PAUSED)
         ended = "interrupted" if paused else "failed"
         return TaskOutcome(
-            task_id, ended, words, remote.tokens, 0.0, remote.cost_usd or 0.0, reason=reason or ended
+            task_id, ended, words, remote.tokens, remote.cost_usd or 0.0, reason=reason or ended
         )  # fmt: skip
 
     def _load(self, remote: RemoteRun) -> RemoteRun:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from cockpit.chains.remote.message_types import RunResult, work_branch
-from cockpit.chains.remote.shared_repository import ask_shared
+from cockpit.chains.remote.shared_repository import ask_shared, local_branch
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import convert
 from cockpit.store.backlog import wip
@@ -24,7 +24,7 @@ from cockpit.tasks.git import commit_of, is_ancestor, worktree_lock, worktrees_f
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.steps import next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
-from cockpit.tasks.worktree import branch_prefix, ensure_task_worktree
+from cockpit.tasks.worktree import ensure_task_worktree
 
 _BY = "engine"
 _STEPS = frozenset(("implement", "test", "fix", "spec_review", "quality_review"))
@@ -83,7 +83,7 @@ async def _merge(context: TaskContext, remote: RemoteRun) -> TaskOutcome:
         outcome = await run_task(context, task_id)
     except SetAside as error:
         outcome = TaskOutcome(
-            task_id, "interrupted", str(error), remote.tokens, 0.0, remote.cost_usd or 0.0,
+            task_id, "interrupted", str(error), remote.tokens, remote.cost_usd or 0.0,
             reason=error.code,
         )  # fmt: skip
     if outcome.status != "done":
@@ -96,12 +96,6 @@ async def _merge(context: TaskContext, remote: RemoteRun) -> TaskOutcome:
         )
         await store.write(lambda tx: worktrees.set_status(tx, task_id, "kept"))
     return outcome
-
-
-async def local_branch(context: TaskContext, remote: RemoteRun) -> str:
-    """Return the coordinator's branch for a run that came back."""
-    prefix = await branch_prefix(context.place)
-    return f"{prefix}{remote.task_id}-{remote.run}-{remote.fence}"
 
 
 async def _fetch(

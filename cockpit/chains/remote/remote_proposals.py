@@ -6,15 +6,24 @@ A decision counts for exactly what the worker showed: it carries the digest of t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from cockpit.chains.remote.message_types import DecisionMessage, ProposalNotice
-from cockpit.chains.remote.remote_session import find_session
+from cockpit.chains.remote.jetstream_queue import MessageQueue, QueueUnreachable
+from cockpit.chains.remote.message_types import (
+    DecisionAnswer,
+    DecisionMessage,
+    MessageInvalid,
+    ProposalNotice,
+    decode,
+    encode,
+)
 from cockpit.core.processes import current_process
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
@@ -25,10 +34,16 @@ from cockpit.loop.permissions.waiting_permission import (
     withdraw_now,
 )
 from cockpit.loop.permissions.withdrawal import AGENT_ENDED, WAITER_ENDED
-from cockpit.store.chains import remote_runs
+from cockpit.loop.runtime_settings import DEFAULT_BUDGET
+from cockpit.store.backlog import tasks
+from cockpit.store.chains import remote_runs, task_runs
 from cockpit.store.chains.remote_runs import RemoteProposal
+from cockpit.store.chains.task_runs import Step
+from cockpit.store.context import profiles
+from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import proposals
+from cockpit.store.journal.details.sessions import SessionCompleted, SessionFailed
+from cockpit.store.sessions import proposals, sessions
 
 _MOST_FIELDS = 40
 _MOST_TEXT = 400_000
@@ -199,3 +214,118 @@ def _text(value: Any) -> str:
     if len(text) <= _MOST_TEXT:
         return text
     return f"{text[:_MOST_TEXT]} […{len(text) - _MOST_TEXT} characters are not shown]"
+
+
+TRANSPORT = "nats"
+_OPEN = ("running", "waiting")
+
+
+def open_session(tx: Tx, place: ProjectPaths, task_id: str, worker: str, policy: str) -> None:
+    """Open the session of a worker that took the task up; an earlier worker's ends as stopped."""
+    if (step := _open_step(tx, task_id)) is None:
+        return
+    if step.session_id is not None and _is_open(tx, step.session_id):
+        sessions.set_status(tx, step.session_id, "stopped")
+    task = tasks.load(tx.connection, task_id)
+    session = sessions.create(
+        tx,
+        task_type=sessions.EXTERNAL_AGENT,
+        title=task.title,
+        words="",
+        target={},
+        model=f"{sessions.RUNNER_PREFIX}{worker}",
+        policy=policy,
+        interactive=False,
+        root=place.home,
+        rev=None,
+        profile_id=profiles.ensure_default(tx, DEFAULT_BUDGET).profile_id,
+        limits={},
+        project=place.home.name,
+        branch="",
+        task_id=task_id,
+        actor="engine",
+        agent=worker,
+        transport=TRANSPORT,
+    )
+    task_runs.attach_session(tx, step, session.session_id)
+
+
+def find_session(tx: Tx, task_id: str) -> str:
+    """Return the id of the open session of the task's worker; '' without one."""
+    step = _open_step(tx, task_id)
+    return step.session_id or "" if step is not None else ""
+
+
+def close_session(tx: Tx, task_id: str, status: str, summary: str) -> None:
+    """End the session of the task's worker, whose run ended as ``status``."""
+    session_id = find_session(tx, task_id)
+    if not session_id or not _is_open(tx, session_id):
+        return
+    if status == "ready":
+        ended = SessionCompleted(status="done", summary=summary)
+        sessions.set_status(tx, session_id, "completed", detail=ended)
+    elif status == "interrupted":
+        sessions.set_status(tx, session_id, "stopped")
+    else:
+        sessions.set_status(tx, session_id, "failed", detail=SessionFailed(message=summary))
+
+
+def _open_step(tx: Tx, task_id: str) -> Step | None:
+    steps = task_runs.select_steps(tx.connection, task_id)
+    return steps[-1] if steps and steps[-1].open else None
+
+
+def _is_open(tx: Tx, session_id: str) -> bool:
+    return sessions.load(tx.connection, session_id).status in _OPEN
+
+
+LOOK_S = 0.25
+"""Seconds between two looks at the proposals that workers wait for."""
+
+_Key = tuple[str, int, int, str]
+
+
+class DecisionSender:
+    """Sends each decision once to the worker that waits for it, bound to what the worker showed."""
+
+    def __init__(self, store: Store, queue: MessageQueue, say: Callable[[str], None]) -> None:
+        self._store = store
+        self._queue = queue
+        self._say = say
+        self._sending: set[_Key] = set()
+
+    async def run(self) -> None:
+        """Look for decisions and send them, until cancelled. Raises the store's errors."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                if self._store.read_now(has_left_proposals):
+                    await self._store.write(show_proposals_anew)
+                for proposal in self._store.read_now(remote_runs.select_unanswered):
+                    key = (proposal.task_id, proposal.run, proposal.fence, proposal.remote_id)
+                    if key in self._sending:
+                        continue
+                    decision = self._store.read_now(partial(find_decision, proposal=proposal))
+                    if decision is not None:
+                        self._sending.add(key)
+                        group.create_task(self._send(key, proposal, decision))
+                await self._store.clock.sleep(LOOK_S)
+
+    async def _send(self, key: _Key, proposal: RemoteProposal, decision: DecisionMessage) -> None:
+        subject = self._queue.subjects.decide(proposal.task_id, proposal.run, proposal.fence)
+        try:
+            if decision.verdict != "void":
+                answer = _read_answer(await self._queue.request(subject, encode(decision)))
+                if not answer.taken:
+                    self._say(f"{proposal.task_id}: your decision came too late. {answer.error}")
+            await self._store.write(lambda tx: set_answered(tx, proposal))
+        except QueueUnreachable:
+            return  # the worker is away, or gone: the next look sends it again, or finds it void
+        finally:
+            self._sending.discard(key)
+
+
+def _read_answer(data: bytes) -> DecisionAnswer:
+    try:
+        return decode(DecisionAnswer, data)
+    except MessageInvalid as error:
+        return DecisionAnswer(False, str(error))

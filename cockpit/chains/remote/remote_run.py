@@ -236,7 +236,7 @@ async def _result(
         run=run.run,
         fence=fence,
         worker=worker,
-        status="ready" if outcome.status == "ready" else _not_ready(outcome),
+        status=outcome.status if outcome.status in ("ready", "interrupted") else "failed",
         summary=outcome.summary[:2_000],
         reason=outcome.reason,
         branch=branch,
@@ -250,10 +250,6 @@ async def _result(
         tokens=outcome.tokens,
         cost_usd=outcome.cost_usd,
     )
-
-
-def _not_ready(outcome: TaskOutcome) -> str:
-    return "interrupted" if outcome.status == "interrupted" else "failed"
 
 
 class _DecisionTaker:

@@ -10,7 +10,12 @@ from typing import Any
 
 import msgspec
 
-from cockpit.backlog.import_export import import_backlog
+from cockpit.backlog.import_export import (
+    dependency_line,
+    epic_line,
+    import_backlog,
+    story_line,
+)
 from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.remote.message_types import MessageInvalid, RunMessage
 from cockpit.core.errors import CockpitError
@@ -53,41 +58,15 @@ def describe_run(
     ]
     lines: list[dict[str, Any]] = []
     if task.epic_id:
-        epic = EPICS.load(connection, task.epic_id)
-        lines.append(
-            {
-                "kind": "epic",
-                "id": epic.epic_id,
-                "title": epic.title,
-                "description": epic.description,
-                "priority": epic.priority,
-            }
-        )
+        lines.append(epic_line(EPICS.load(connection, task.epic_id)))
     if task.story_id:
-        story = STORIES.load(connection, task.story_id)
-        lines.append(
-            {
-                "kind": "story",
-                "id": story.story_id,
-                "epic": story.epic_id,
-                "title": story.title,
-                "description": story.description,
-            }
-        )
+        lines.append(story_line(STORIES.load(connection, task.story_id)))
     lines += [
         {"kind": "task", "id": before.task_id, "title": before.title, "status": "done"}
         for before in tasks.load_many(connection, [each.depends_on_task_id for each in waited_for])
     ]
     lines.append(_task_line(task))
-    lines += [
-        {
-            "kind": "dependency",
-            "task": task_id,
-            "depends_on": each.depends_on_task_id,
-            "type": each.dependency_type,
-        }
-        for each in waited_for
-    ]
+    lines += map(dependency_line, waited_for)
     return RunMessage(
         task_id=task_id,
         run=run,
@@ -144,11 +123,6 @@ def read_work(message: RunMessage, own: WorkSettings) -> WorkSettings:
     """Return the ``[work]`` settings of a run. Raises :class:`MessageInvalid`."""
     given = {name: message.work[name] for name in _WORK if name in message.work}
     try:
-        return convert({**_as_dict(own), **given}, WorkSettings)
+        return convert({**msgspec.to_builtins(own), **given}, WorkSettings)
     except msgspec.ValidationError as error:
         raise MessageInvalid(f"The run of {message.task_id} has bad settings: {error}") from error
-
-
-def _as_dict(settings: WorkSettings) -> dict[str, Any]:
-    body: dict[str, Any] = msgspec.to_builtins(settings)
-    return body

@@ -8,11 +8,37 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from cockpit.chains.decide_next_worker import chain_usage
 from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
+from cockpit.store.chains.workers import Worker
+
+
+class WorkerReport(Struct, frozen=True):
+    """One worker of a chain, and what its batches came to."""
+
+    worker: Worker
+    tasks_done: int = 0
+    tasks_blocked: int = 0
+    interrupted: int = 0
+    """Tasks that it left in progress."""
+    review_failures: int = 0
+
+
+def read_workers(connection: sqlite3.Connection, chain: Chain) -> tuple[WorkerReport, ...]:
+    """Read the chain's workers with their measures; one without a batch has none."""
+    metrics = {
+        row.ordinal: (row.tasks_done, row.tasks_blocked, row.interrupted, row.review_failures)
+        for row in worker_metrics.select_for_chain(connection, chain.chain_id)
+    }
+    return tuple(
+        WorkerReport(worker, *metrics.get(worker.ordinal, ()))
+        for worker in workers.select_for_chain(connection, chain.chain_id)
+    )
+
 
 _SHOWN = (
     *("chain_id", "status", "reason", "headless", "batch", "approve", "model", "runner"),
@@ -31,22 +57,11 @@ def chain_body(chain: Chain) -> dict[str, Any]:
 def chain_document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
     """Return the chain with its progress, its cost and its workers (``sessions``) with their measures."""
     usage = chain_usage(connection, chain)
-    metrics = {
-        row.ordinal: row for row in worker_metrics.select_for_chain(connection, chain.chain_id)
-    }
     sessions = []
-    for worker in workers.select_for_chain(connection, chain.chain_id):
-        measured = metrics.get(worker.ordinal)
-        sessions.append(
-            {
-                **asdict(worker),
-                "pid": worker.pid,
-                "tasks_done": measured.tasks_done if measured else 0,
-                "tasks_blocked": measured.tasks_blocked if measured else 0,
-                "interrupted": measured.interrupted if measured else 0,
-                "review_failures": measured.review_failures if measured else 0,
-            }
-        )
+    for each in read_workers(connection, chain):
+        measured = {**asdict(each), **asdict(each.worker), "pid": each.worker.pid}
+        del measured["worker"]
+        sessions.append(measured)
     return {
         **chain_body(chain),
         "watched": chains.is_watched(chain),

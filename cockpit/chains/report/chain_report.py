@@ -16,23 +16,22 @@ from msgspec.structs import replace
 
 from cockpit.act.commit_hooks import find_hooks
 from cockpit.backlog.story_completion import BeforeDecay, Boundaries
+from cockpit.chains.decide_next_worker import chain_usage
+from cockpit.chains.report.chain_document import read_workers
 from cockpit.chains.report.report_markdown import (
     BLOCKED,
     DONE,
     IN_PROGRESS,
     ChainReport,
     TaskReport,
-    WorkerReport,
     render_report,
 )
-from cockpit.core.clock import parse_time
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import handoffs, task_activity, tasks
 from cockpit.store.backlog.tasks import Task
-from cockpit.store.chains import chains, task_runs, worker_metrics, workers, worktrees
+from cockpit.store.chains import chains, task_runs, worktrees
 from cockpit.store.chains.chains import Chain
-from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
@@ -70,13 +69,9 @@ async def describe_commit_checks(
     signs = own[-1:] == ["true"]
     if not (hooks or signs):
         return ()
-    failed = await store.read(lambda connection: _read_failed(connection, chain))
+    # The last refusal of a commit, by task.
+    failed = await store.read(lambda c: dict(c.execute(_FAILED, (chain.chain_id,)).fetchall()))
     return tuple(_describe(hooks, signs, failed))
-
-
-def _read_failed(connection: sqlite3.Connection, chain: Chain) -> dict[str, str]:
-    """Return the last refusal of a commit, by task."""
-    return dict(connection.execute(_FAILED, (chain.chain_id,)).fetchall())
 
 
 def _describe(hooks: tuple[str, ...], signs: bool, failed: dict[str, str]) -> Iterator[str]:
@@ -145,7 +140,7 @@ def wants_report(connection: sqlite3.Connection, chain: Chain, setting: str) -> 
 async def write_report(store: Store, place: ProjectPaths, chain: Chain) -> Path:
     """Write the report of the chain as ``chain`` describes it; return its path.
 
-    Journals ``chain.reported``. Raises ``StoreUnwritable`` where the file cannot be written, or would be
+    Journals it. Raises ``StoreUnwritable`` where the file cannot be written, or would be
     outside the project.
     """
     lost = await find_lost_tasks(store, place, chain)
@@ -175,35 +170,12 @@ def collect_report(connection: sqlite3.Connection, chain: Chain) -> ChainReport:
     task_reports = [
         _task_report(connection, task, summaries) for task in _reported_tasks(connection, chain)
     ]
-    metrics_by_ordinal = {
-        metrics.ordinal: metrics
-        for metrics in worker_metrics.select_for_chain(connection, chain.chain_id)
-    }
-    tokens, cost = connection.execute(
-        "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
-        " FROM sessions WHERE session_id IN (SELECT session_id FROM task_runs"
-        " WHERE chain_id=? AND session_id IS NOT NULL)",
-        (chain.chain_id,),
-    ).fetchone()
-    worker_reports = []
-    for worker in workers.select_for_chain(connection, chain.chain_id):
-        metrics = metrics_by_ordinal.get(worker.ordinal)
-        worker_reports.append(
-            WorkerReport(
-                worker,
-                tasks_done=metrics.tasks_done if metrics else 0,
-                interrupted=metrics.interrupted if metrics else 0,
-                wall_s=_seconds(worker),
-            )
-        )
     return ChainReport(
         chain=chain,
         progress=chains.count_progress(connection, chain),
         tasks=tuple(task_reports),
-        workers=tuple(worker_reports),
-        tokens=int(tokens),
-        cost_usd=float(cost),
-        wall_s=sum(report.wall_s for report in worker_reports),
+        workers=read_workers(connection, chain),
+        usage=chain_usage(connection, chain),
         merged=task_runs.has_merged(connection, chain.chain_id),
     )
 
@@ -262,11 +234,6 @@ def _list_decisions(connection: sqlite3.Connection, task: Task) -> tuple[str, ..
 def _decision_text(entry: Mapping[str, Any]) -> str:
     reason = str(entry.get("reason", ""))
     return f"{entry.get('decision', '')}" + (f" ({reason})" if reason else "")
-
-
-def _seconds(worker: Worker) -> float:
-    ended = parse_time(worker.ended_at or worker.beat_at)
-    return (ended - parse_time(worker.started_at)).total_seconds()
 
 
 def _write(path: Path, text: str) -> None:

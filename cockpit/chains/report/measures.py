@@ -1,4 +1,4 @@
-"""The measures of chains: tokens, tasks and interruptions of workers, batches and reviews.
+"""The measures of chains: tokens, tasks and interruptions of workers, batches, reviews and estimates.
 
 They are computed from the journal alone, so any period can be measured and compared with another. See
 ``docs/reference/measures.md``.
@@ -7,16 +7,18 @@ They are computed from the journal alone, so any period can be measured and comp
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
 
 from msgspec import Struct, field
 
-from cockpit.chains.report.estimate_accuracy import EstimateAccuracy, compare_estimates
+from cockpit.chains.report.measure import Measure, format_measure
 from cockpit.core.clock import milliseconds_between
-from cockpit.store.journal.details.chains import BatchCompleted, ChainChanged, WorkerChanged
+from cockpit.core.text import pluralize
+from cockpit.store.journal.details.chains import BatchChanged, ChainChanged, WorkerChanged
 from cockpit.store.journal.details.detail import Detail, decode_detail
-from cockpit.store.journal.details.estimates import EstimateLearned
+from cockpit.store.journal.details.estimates import EstimateLearned, Expected, Range
 from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.details.tasks import TaskRunStep
 from cockpit.store.journal.event_types import Action
@@ -27,11 +29,52 @@ OPEN = "9999"
 _ACTIONS = (
     Action.CHAIN_CHANGED,
     Action.CHAIN_SESSION_CHANGED,
-    Action.BATCH_COMPLETED,
+    Action.BATCH_CHANGED,
     Action.TASK_RUN_STEP,
     Action.ESTIMATE_LEARNED,
 )
 _REVIEWS = ("spec_review", "quality_review")
+_RARE = 0.05
+"""The share up to which interruptions are rare."""
+
+
+class Measures(Struct, frozen=True):
+    """The measures from one time up to another (stored timestamps)."""
+
+    workers: int
+    """Workers that ended in the period."""
+    rows: tuple[Measure, ...]
+    """Every measure, always in the same order."""
+
+
+def measure_chains(
+    connection: sqlite3.Connection | None, since: str = "", before: str = OPEN
+) -> Measures:
+    """Measure the period from ``since`` up to ``before``; without a store, nothing happened in it.
+
+    A worker belongs to the period in which it ended, with everything that it did before; a chain to the
+    one in which it started, with all of its workers.
+    """
+    fold = _Fold()
+    if connection is not None:
+        marks = ",".join("?" * len(_ACTIONS))
+        rows = connection.execute(
+            f"SELECT at, action, detail_json FROM journal WHERE action IN ({marks}) ORDER BY seq",  # noqa: S608
+            tuple(str(action) for action in _ACTIONS),
+        )
+        for at, action, text in rows:
+            event = decode_detail(detail_type(action), text)
+            fold.take(at, event, inside=since <= at < before)
+    return Measures(len(fold.ended), tuple(_list_measures(fold)))
+
+
+def newest_row(connection: sqlite3.Connection) -> int:
+    """Return the seq of the newest row that a measure is made of; 0 without any."""
+    newest = 0
+    for action in _ACTIONS:
+        row = connection.execute("SELECT max(seq) FROM journal WHERE action=?", (str(action),))
+        newest = max(newest, row.fetchone()[0] or 0)
+    return newest
 
 
 class _Worker(Struct):
@@ -49,184 +92,6 @@ class _Worker(Struct):
     cost_usd: float | None = None
 
 
-class Measures(Struct, frozen=True):
-    """The measures from ``since`` up to ``before`` (stored timestamps).
-
-    Tuples have one number a worker in the order of their ends, or one a chain in the order of their
-    starts. A share is 0 to 1, and None where there was nothing to measure.
-    """
-
-    since: str
-    before: str
-    context: tuple[float, ...] = ()
-    """Each worker's tokens against its limit."""
-    tokens: tuple[int, ...] = ()
-    dropped: tuple[float, ...] = ()
-    """The largest share of utility that one of the worker's packets left out."""
-    tasks: tuple[int, ...] = ()
-    """Tasks that each worker completed."""
-    seconds: tuple[float, ...] = ()
-    """How long each worker ran."""
-    costs_usd: tuple[float, ...] = ()
-    """What each worker cost, of those whose price is known."""
-    chains: tuple[int, ...] = ()
-    """Workers of each chain."""
-    batches: Mapping[str, int] = field(
-        default_factory=lambda: {"completed": 0, "interrupted": 0, "failed": 0}
-    )
-    batch_shares: tuple[float, ...] = ()
-    reviews: Mapping[str, int] = field(default_factory=lambda: {"passed": 0, "failed": 0})
-    review_days: tuple[float, ...] = ()
-    interrupted: int = 0
-    crashed: int = 0
-    restarts: int = 0
-    tasks_done: int = 0
-    tasks_blocked: int = 0
-    estimates: EstimateAccuracy = field(default_factory=EstimateAccuracy)
-    """How wrong the estimates were of what was done in the period."""
-
-    @property
-    def workers(self) -> int:
-        """Number of workers that ended."""
-        return len(self.tokens)
-
-    @property
-    def context_mean(self) -> float | None:
-        """Mean share of its token limit that a worker used."""
-        return _mean(self.context)
-
-    @property
-    def batch_completion(self) -> float | None:
-        """Share of batches whose tasks were all done or blocked."""
-        return _share(self.batches.get("completed", 0), sum(self.batches.values()))
-
-    @property
-    def review_failure(self) -> float | None:
-        """Share of reviews that did not pass."""
-        return _share(self.reviews.get("failed", 0), sum(self.reviews.values()))
-
-    @property
-    def tasks_mean(self) -> float | None:
-        """Mean number of tasks that a worker completed."""
-        return _mean(self.tasks)
-
-    @property
-    def seconds_mean(self) -> float | None:
-        """Mean seconds that a worker ran."""
-        return _mean(self.seconds)
-
-    @property
-    def cost_mean(self) -> float | None:
-        """Mean cost of a worker in US dollars."""
-        return _mean(self.costs_usd)
-
-    @property
-    def chain_mean(self) -> float | None:
-        """Mean number of workers of a chain."""
-        return _mean(self.chains)
-
-    @property
-    def interruption(self) -> float | None:
-        """Share of workers that ended with a task in progress."""
-        return _share(self.interrupted, self.workers)
-
-    def body(self) -> dict[str, Any]:
-        """Return the JSON object that ``cockpit stats --json`` prints."""
-        return {
-            "since": self.since or None,
-            "before": None if self.before == OPEN else self.before,
-            "sessions": self.workers,
-            "context": {
-                "mean": self.context_mean,
-                "highest": max(self.context, default=None),
-                "tokens_mean": _mean(self.tokens),
-                "dropped_highest": max(self.dropped, default=None),
-                "each": list(self.context),
-            },
-            "batches": {"completion": self.batch_completion, **self.batches},
-            "chains": {
-                "count": len(self.chains),
-                "sessions_mean": self.chain_mean,
-                "sessions_most": max(self.chains, default=None),
-                "each": list(self.chains),
-            },
-            "tasks": {
-                "done": self.tasks_done,
-                "blocked": self.tasks_blocked,
-                "per_session": self.tasks_mean,
-                "each": list(self.tasks),
-            },
-            "seconds": {
-                "mean": self.seconds_mean,
-                "total": sum(self.seconds),
-                "each": list(self.seconds),
-            },
-            "cost_usd": {
-                "mean": self.cost_mean,
-                "total": sum(self.costs_usd) if self.costs_usd else None,
-                "each": list(self.costs_usd),
-            },
-            "reviews": {"failure": self.review_failure, **self.reviews},
-            "interrupted": {"sessions": self.interrupted, "share": self.interruption},
-            "crashed": self.crashed,
-            "manual_restarts": self.restarts,
-            "estimates": self.estimates.body(),
-        }
-
-
-def measure_chains(connection: sqlite3.Connection, since: str = "", before: str = OPEN) -> Measures:
-    """Measure the period from ``since`` up to ``before``.
-
-    A worker belongs to the period in which it ended, with everything that it did before; a chain to the
-    one in which it started, with all of its workers.
-    """
-    marks = ",".join("?" * len(_ACTIONS))
-    rows = connection.execute(
-        f"SELECT at, action, detail_json FROM journal WHERE action IN ({marks}) ORDER BY seq",  # noqa: S608
-        tuple(str(action) for action in _ACTIONS),
-    )
-    return _folded(
-        ((at, decode_detail(detail_type(action), text)) for at, action, text in rows), since, before
-    )
-
-
-def newest_row(connection: sqlite3.Connection) -> int:
-    """Return the seq of the newest row that a measure is made of; 0 without any."""
-    newest = 0
-    for action in _ACTIONS:
-        row = connection.execute("SELECT max(seq) FROM journal WHERE action=?", (str(action),))
-        newest = max(newest, row.fetchone()[0] or 0)
-    return newest
-
-
-def _folded(rows: Iterable[tuple[str, Detail]], since: str, before: str) -> Measures:
-    fold = _Fold()
-    for at, event in rows:
-        fold.take(at, event, inside=since <= at < before)
-    ended = fold.ended
-    return Measures(
-        since,
-        before,
-        context=tuple(worker.tokens / worker.limit for worker in ended if worker.limit),
-        tokens=tuple(worker.tokens for worker in ended),
-        dropped=tuple(worker.dropped for worker in ended),
-        tasks=tuple(worker.done for worker in ended),
-        seconds=tuple(worker.seconds for worker in ended if worker.seconds is not None),
-        costs_usd=tuple(worker.cost_usd for worker in ended if worker.cost_usd is not None),
-        chains=tuple(count for chain, count in fold.lengths.items() if chain in fold.started),
-        batches=fold.batches,
-        batch_shares=tuple(worker.completed / worker.batches for worker in ended if worker.batches),
-        reviews=fold.reviews,
-        review_days=tuple(sum(day) / len(day) for day in fold.days.values()),
-        interrupted=sum(worker.left_tasks for worker in ended),
-        crashed=fold.crashed,
-        restarts=fold.restarts,
-        tasks_done=fold.done,
-        tasks_blocked=fold.blocked,
-        estimates=compare_estimates(fold.learned),
-    )
-
-
 class _Fold(Struct):
     """The sums over the rows so far."""
 
@@ -234,16 +99,15 @@ class _Fold(Struct):
     ended: list[_Worker] = field(default_factory=list)
     lengths: dict[str, int] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
-    batches: dict[str, int] = field(
-        default_factory=lambda: {"completed": 0, "interrupted": 0, "failed": 0}
-    )
-    reviews: dict[str, int] = field(default_factory=lambda: {"passed": 0, "failed": 0})
+    batches: Counter[str] = field(default_factory=Counter)
     days: dict[str, list[int]] = field(default_factory=dict)
+    """Reviews by day: 1 for one that did not pass."""
     crashed: int = 0
     restarts: int = 0
     done: int = 0
     blocked: int = 0
-    learned: list[EstimateLearned] = field(default_factory=list)
+    learned: dict[str, EstimateLearned] = field(default_factory=dict)
+    """By subject; of one that was learned twice, the last counts."""
 
     def take(self, at: str, event: Detail, *, inside: bool) -> None:
         match event:
@@ -256,10 +120,10 @@ class _Fold(Struct):
                 self.lengths[event.chain_id] = self.lengths.get(event.chain_id, 0) + 1
                 self._worker(event.chain_id, event.ordinal).started_at = at
             case EstimateLearned() if inside:
-                self.learned.append(event)
-            case TaskRunStep() if inside:
-                self._review(at, event)
-            case BatchCompleted():
+                self.learned[event.subject] = event
+            case TaskRunStep() if inside and event.step in _REVIEWS and event.outcome:
+                self.days.setdefault(at[:10], []).append(int(event.outcome != "PASS"))
+            case BatchChanged() if event.outcome:
                 self._batch(self._worker(event.chain_id, event.ordinal), event, inside)
             case WorkerChanged():
                 self._end(self._worker(event.chain_id, event.ordinal), at, event, inside)
@@ -267,21 +131,15 @@ class _Fold(Struct):
     def _worker(self, chain_id: str, ordinal: int) -> _Worker:
         return self.workers.setdefault((chain_id, ordinal), _Worker())
 
-    def _batch(self, worker: _Worker, batch: BatchCompleted, inside: bool) -> None:
+    def _batch(self, worker: _Worker, batch: BatchChanged, inside: bool) -> None:
         worker.batches += 1
         worker.completed += batch.outcome == "completed"
         worker.done += len(batch.done)
         worker.left_tasks |= bool(batch.interrupted)
         if inside:
-            self.batches[batch.outcome] = self.batches.get(batch.outcome, 0) + 1
+            self.batches[batch.outcome] += 1
             self.done += len(batch.done)
             self.blocked += len(batch.blocked)
-
-    def _review(self, at: str, step: TaskRunStep) -> None:
-        if step.step in _REVIEWS and step.outcome:
-            failed = step.outcome != "PASS"
-            self.reviews["failed" if failed else "passed"] += 1
-            self.days.setdefault(at[:10], []).append(int(failed))
 
     def _end(self, worker: _Worker, at: str, event: WorkerChanged, inside: bool) -> None:
         crashed = event.status == "crashed"
@@ -297,9 +155,139 @@ class _Fold(Struct):
             self.crashed += crashed
 
 
-def _mean(numbers: tuple[float, ...] | tuple[int, ...]) -> float | None:
-    return sum(numbers) / len(numbers) if numbers else None
+def _list_measures(fold: _Fold) -> Iterator[Measure]:
+    ended, workers = fold.ended, len(fold.ended)
+    context = [worker.tokens / worker.limit for worker in ended if worker.limit]
+    most = f", at most {format_measure(max(context), 'share')}" if context else ""
+    yield Measure(
+        "Token limit used per worker",
+        _mean(context),
+        "share",
+        context,
+        detail=f"of its limit, {pluralize(workers, 'worker')}{most}",
+        aim="below 100%",
+        meets=lambda mean: mean < 1,
+    )
+    dropped = [worker.dropped for worker in ended]
+    yield Measure(
+        "Utility left out of a packet",
+        max(dropped, default=None),
+        "share",
+        dropped,
+        detail="at most, in one worker",
+        more_is_better=False,
+    )
+    completed, batches = fold.batches["completed"], fold.batches.total()
+    yield Measure(
+        "Batches completed",
+        _share(completed, batches),
+        "share",
+        [worker.completed / worker.batches for worker in ended if worker.batches],
+        detail=f"{completed} of {batches}",
+        aim="95% or more",
+        meets=lambda share: share >= 0.95,
+        more_is_better=True,
+    )
+    lengths = [float(count) for chain, count in fold.lengths.items() if chain in fold.started]
+    yield Measure(
+        "Workers per chain",
+        _mean(lengths),
+        "mean",
+        lengths,
+        "chain",
+        f"{pluralize(len(lengths), 'chain')}, at most {max(lengths, default=0):.0f}",
+    )
+    tasks = [float(worker.done) for worker in ended]
+    yield Measure(
+        "Tasks per worker",
+        _mean(tasks),
+        "mean",
+        tasks,
+        detail=f"{fold.done} done, {fold.blocked} blocked",
+        aim="8 or more",
+        meets=lambda mean: mean >= 8,
+        more_is_better=True,
+    )
+    seconds = [worker.seconds for worker in ended if worker.seconds is not None]
+    whole = format_measure(sum(seconds), "time")
+    yield Measure("Time per worker", _mean(seconds), "time", seconds, detail=f"{whole} in all")
+    costs = [worker.cost_usd for worker in ended if worker.cost_usd is not None]
+    total = sum(costs)
+    spent = f"{format_measure(total, 'money')} in all" if costs else "no price is known"
+    if costs and fold.done:
+        spent += f", {format_measure(total / fold.done, 'money')} per task that is done"
+    yield Measure(
+        "Cost per worker", _mean(costs), "money", costs, detail=spent, more_is_better=False
+    )
+    reviews = [failed for day in fold.days.values() for failed in day]
+    yield Measure(
+        "Reviews failed",
+        _mean(reviews),
+        "share",
+        [sum(day) / len(day) for day in fold.days.values()],
+        "day",
+        f"{sum(reviews)} of {len(reviews)}",
+        more_is_better=False,
+    )
+    interrupted = sum(worker.left_tasks for worker in ended)
+    yield Measure(
+        "Workers interrupted mid-task",
+        _share(interrupted, workers),
+        "share",
+        detail=f"{interrupted} of {workers}; {fold.crashed} died",
+        aim="rare",
+        meets=lambda share: share <= _RARE,
+        more_is_better=False,
+    )
+    yield Measure(
+        "Restarts by hand",
+        float(fold.restarts),
+        "number",
+        detail="chains that a user resumed",
+        aim="none",
+        meets=(lambda restarts: not restarts) if lengths or fold.restarts else None,
+        more_is_better=False,
+    )
+    yield _measure_estimates(list(fold.learned.values()))
 
 
-def _share(part: int, whole: int) -> float | None:
+def _measure_estimates(learned: Sequence[EstimateLearned]) -> Measure:
+    """Measure how wrong the first estimates of sessions and task runs were, as shares of what was likely."""
+    pairs = [
+        (each, each.expected)
+        for each in learned
+        if isinstance(each.expected, Expected) and each.expected.waves.likely > 0
+    ]
+    waves = [_error(each.waves, expected.waves) for each, expected in pairs]
+    tokens = [
+        _error(each.tokens, expected.tokens)
+        for each, expected in pairs
+        if expected.tokens.likely > 0
+    ]
+    within = [expected.waves.low <= each.waves <= expected.waves.high for each, expected in pairs]
+    words = "nothing that was estimated is done"
+    if waves:
+        off = format_measure(median(tokens) if tokens else None, "share")
+        inside = format_measure(_mean(within), "share")
+        words = f"{inside} of {len(waves)} within their range, tokens off {off}"
+    return Measure(
+        "Waves off their estimate",
+        median(waves) if waves else None,
+        "share",
+        waves,
+        "estimate",
+        f"median; {words}",
+        more_is_better=False,
+    )
+
+
+def _error(actual: float, expected: Range) -> float:
+    return abs(actual - expected.likely) / expected.likely
+
+
+def _mean(numbers: Sequence[float]) -> float | None:
+    return _share(sum(numbers), len(numbers))
+
+
+def _share(part: float, whole: int) -> float | None:
     return part / whole if whole else None

@@ -13,11 +13,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from cockpit.chains.decide_next_worker import ChainUsage, worker_seconds
+from cockpit.chains.report.chain_document import WorkerReport
+from cockpit.chains.report.measure import format_measure
 from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import END_REASONS
-from cockpit.store.chains.workers import Worker
 from cockpit.store.journal.details.chains import Progress
 from cockpit.tasks.agent_changes.moved_branch import LostTask
 
@@ -53,16 +55,6 @@ class TaskReport(Struct, frozen=True):
     """The worktree of that branch."""
 
 
-class WorkerReport(Struct, frozen=True):
-    """One worker of a chain."""
-
-    worker: Worker
-    tasks_done: int
-    interrupted: int
-    """Tasks that it left in progress."""
-    wall_s: float
-
-
 class ChainReport(Struct, frozen=True):
     """Everything that a report contains."""
 
@@ -70,10 +62,7 @@ class ChainReport(Struct, frozen=True):
     progress: Progress
     tasks: tuple[TaskReport, ...]
     workers: tuple[WorkerReport, ...]
-    tokens: int
-    cost_usd: float
-    wall_s: float
-    """Seconds that all workers ran."""
+    usage: ChainUsage
     merged: bool
     """Whether work was merged into the chain's branch."""
     lost: tuple[LostTask, ...] = ()
@@ -90,11 +79,9 @@ def render_report(report: ChainReport) -> str:
     """Return the report as Markdown."""
     parts = [
         _head(report),
-        _section("Tasks completed", [_completed(task) for task in report.with_status(DONE)]),
+        _section("Tasks completed", [_line(task) for task in report.with_status(DONE)]),
         _section("Tasks blocked", [_blocked(task) for task in report.with_status(BLOCKED)], "\n\n"),
-        _section(
-            "Tasks in progress", [_in_progress(task) for task in report.with_status(IN_PROGRESS)]
-        ),
+        _section("Tasks in progress", [_line(task) for task in report.with_status(IN_PROGRESS)]),
         _section(
             "No longer on the branch", [f"- {plain_code(e.describe())}." for e in report.lost]
         ),
@@ -124,7 +111,9 @@ def plain_code(text: str) -> str:
 
 
 def _head(report: ChainReport) -> str:
-    chain, progress = report.chain, report.progress
+    chain, progress, usage = report.chain, report.progress, report.usage
+    detailed = sum(bool(task.details) for task in report.tasks)
+    details = f" ({detailed} with details, which are kept)" if detailed else ""
     decisions = sum(len(task.decisions) for task in report.tasks)
     batches = sum(entry.worker.batches for entry in report.workers)
     ended = f"{chain.status}: {plain(chain.reason)}" if chain.reason else chain.status
@@ -139,30 +128,21 @@ def _head(report: ChainReport) -> str:
         f"Chain {chain.chain_id}, {chain.scope}, started from {start}: {ended}.",
         "",
         f"- Tasks completed: {len(report.with_status(DONE))}",
-        f"- Tasks blocked: {len(report.with_status(BLOCKED))}{_details_note(report)}",
+        f"- Tasks blocked: {len(report.with_status(BLOCKED))}{details}",
         f"- Tasks in progress: {len(report.with_status(IN_PROGRESS))}",
         f"- Tasks left: {progress.ready} ready, {waiting} waiting for other tasks",
         f"- Decisions made: {decisions}",
         f"- Workers: {len(report.workers)}, batches: {batches}",
-        f"- Tokens: {report.tokens:,}, cost: ${report.cost_usd:.2f}",
-        f"- Time: {_duration(report.wall_s)} in workers; started {_time(chain.created_at)}, "
+        f"- Tokens: {usage.tokens:,}, cost: ${usage.cost_usd:.2f}",
+        f"- Time: {format_measure(usage.wall_s, 'time')} in workers; started {_time(chain.created_at)}, "
         f"ended {_time(chain.ended_at)}",
     ]
     return "\n".join(lines)
 
 
-def _details_note(report: ChainReport) -> str:
-    detailed = sum(bool(task.details) for task in report.tasks)
-    return f" ({detailed} with details, which are kept)" if detailed else ""
-
-
-def _completed(task: TaskReport) -> str:
+def _line(task: TaskReport) -> str:
     commit = f" ({_code(task.commit[:10])})" if task.commit else ""
     return f"- **{task.task_id}** {plain(task.title)}{commit}: {plain(task.summary)}"
-
-
-def _in_progress(task: TaskReport) -> str:
-    return f"- **{task.task_id}** {plain(task.title)}: {plain(task.summary)}"
 
 
 def _blocked(task: TaskReport) -> str:
@@ -222,7 +202,7 @@ def _worker_table(entries: Sequence[WorkerReport]) -> str:
             f"{worker.tokens:,} of {worker.token_limit:,}",
             f"{round(100 * worker.dropped_share)} %",
             f"${worker.cost_usd:.2f}",
-            _duration(entry.wall_s),
+            format_measure(worker_seconds(worker), "time"),
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -252,12 +232,6 @@ def _printable(text: str) -> str:
     if shown.isascii():
         return shown
     return "".join(letter for letter in shown if unicodedata.category(letter) != "Cf")
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
 def _time(stored: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
@@ -97,9 +98,9 @@ def plan(
             ctx.exit(_plan_with_model(text, approve, model, as_json))
     keeping: AbstractContextManager[None] = nullcontext()
     if in_editor:
-        from cockpit.app.external_editor import save_text_on_error
+        from cockpit.app.external_editor import edit_text, editor_command, save_text_on_error
 
-        text = _edit(text)
+        text = edit_text(text, argv=editor_command(os.environ), suffix=".md")
         keeping = save_text_on_error(text, say)
     with keeping:
         if check:
@@ -135,15 +136,14 @@ def _plan_with_model(text: str, approve: str | None, model: str | None, as_json:
             " COCKPIT_TOKEN, or name a plan's file."
         )
     flags: dict[str, object] = {"[approval] policy": approve, "[model] name": model}
-    planned = plan_with_model(text, flags, as_json=as_json)
-    proposal = planned.proposal
-    if proposal is None:
-        if as_json:
-            show_json({"session_id": planned.session_id, "proposal_id": None})
-        return int(planned.code)
-    result = read_store(lambda connection: plan_result(connection, proposal.proposal_id))
-    _show(proposal, result, as_json, session_id=planned.session_id)
-    return int(planned.code)
+    session_id, proposal, code = asyncio.run(plan_with_model(text, flags, as_json=as_json))
+    if proposal is not None:
+        identity = proposal.proposal_id
+        result = read_store(lambda connection: plan_result(connection, identity))
+        _show(proposal, result, as_json, session_id=session_id)
+    elif as_json:
+        show_json({"session_id": session_id, "proposal_id": None})
+    return int(code)
 
 
 def _show(
@@ -177,8 +177,8 @@ def _propose(
     ensure_root_token(place)
 
     def step(tx: Tx) -> tuple[Proposal, PlanResult | None]:
-        from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-        from cockpit.backlog.planning.plan_action import PLAN_ACTION
+        from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS
+        from cockpit.backlog.planning.plan import PLAN_ACTION
         from cockpit.backlog.planning.propose_plan import plan_result, propose
         from cockpit.loop.decisions.edit_action import revise_proposal
 
@@ -203,14 +203,14 @@ def _propose(
 
 def _check(text: str, as_json: bool) -> None:
     from cockpit.backlog.planning.parse_plan import read_plan
-    from cockpit.backlog.planning.propose_plan import plan_markdown
+    from cockpit.backlog.planning.plan_source import plan_source
     from cockpit.backlog.task_type_names import read_names
 
     parsed = read_plan(text, read_names(find_project().home))
     if as_json:
         show_json({**parsed.body(), "notes": list(parsed.notes)})
         return
-    show(f"{parsed.counted()}\n\n{plan_markdown(parsed).rstrip()}")
+    show(f"{parsed.counted()}\n\n{plan_source(parsed).rstrip()}")
     for note in parsed.notes:
         show(f"! {note}")
 
@@ -244,7 +244,7 @@ def _record(proposal: Proposal, result: PlanResult | None) -> dict[str, Any]:
 
 def _find_pending(source: str) -> Proposal | None:
     """Return the pending plan with this id; None where ``source`` is not an id."""
-    from cockpit.backlog.planning.plan_action import PLAN_ACTION
+    from cockpit.backlog.planning.plan import PLAN_ACTION
     from cockpit.core.errors import AlreadyDecided
     from cockpit.store.sessions import proposals
 
@@ -284,9 +284,3 @@ def _is_file(source: str) -> bool:
         return Path(source).is_file()
     except (OSError, ValueError):
         return False  # too long or with characters that no file name has, so it is a text
-
-
-def _edit(text: str) -> str:
-    from cockpit.app.external_editor import edit_text, editor_command
-
-    return edit_text(text, argv=editor_command(os.environ), suffix=".md")

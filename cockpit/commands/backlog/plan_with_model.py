@@ -5,11 +5,8 @@ See ``docs/reference/plans.md``, plans by a model.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Mapping
-
-from msgspec import Struct
 
 from cockpit.commands.exit_codes import Exit, exit_code_of_session
 from cockpit.commands.open_project import (
@@ -19,30 +16,22 @@ from cockpit.commands.open_project import (
     open_project_runtime,
 )
 from cockpit.commands.report_error import report_error
-from cockpit.commands.sessions.headless import RowPrinter, run_and_print
-from cockpit.commands.terminal import is_terminal, say
+from cockpit.commands.sessions.headless import run_session, say_how_to_resume
+from cockpit.commands.terminal import is_terminal
 from cockpit.commands.unconfined import settle_unconfined
 from cockpit.loop.planner.plan_target import PLAN_TYPE
 from cockpit.store.journal import journal
-from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
 
-class Planned(Struct, frozen=True):
-    """How a planning session ended."""
+async def plan_with_model(
+    words: str, flags: Mapping[str, object], *, as_json: bool
+) -> tuple[str, Proposal | None, Exit]:
+    """Let the model plan ``words`` and print how it goes.
 
-    session_id: str
-    proposal: Proposal | None
-    """The plan that it proposed; None where it proposed none."""
-    code: Exit
-
-
-def plan_with_model(words: str, flags: Mapping[str, object], *, as_json: bool) -> Planned:
-    """Let the model plan ``words`` and print how it goes; return what it proposed."""
-    return asyncio.run(_plan(words, flags, as_json))
-
-
-async def _plan(words: str, flags: Mapping[str, object], as_json: bool) -> Planned:
+    Returns the session's id, the plan that it proposed (None where it proposed none), and the exit code.
+    """
     place = find_project()
     settings = load_project_settings(place, flags)
     ensure_root_token(place, quiet=not is_terminal(sys.stderr))
@@ -50,14 +39,8 @@ async def _plan(words: str, flags: Mapping[str, object], as_json: bool) -> Plann
     async with open_project_runtime(place, settings.runtime) as runtime:
         before = await runtime.store.read(journal.last_seq)
         session_id = await runtime.start(words, interactive=False, task_type=PLAN_TYPE)
-        try:
-            printer = RowPrinter("json" if as_json else "text", before, prints_review=True)
-        except BaseException:  # a signal: nothing runs the session yet
-            await asyncio.shield(
-                runtime.store.write(lambda tx: sessions.stop_unowned(tx, session_id))
-            )
-            raise
-        ending = await run_and_print(runtime, session_id, printer)
+        output = "json" if as_json else "text"
+        ending = await run_session(runtime, session_id, before, output, prints_review=True)
         proposal = await runtime.store.read(
             lambda c: proposals.find_latest_of_kind(c, session_id, "action", but="")
         )
@@ -65,8 +48,5 @@ async def _plan(words: str, flags: Mapping[str, object], as_json: bool) -> Plann
     if ending.error is not None:
         report_error(ending.error)
     if code is not Exit.DONE:
-        say(
-            f"Resume with `cockpit run --continue {session_id}`, or on the screen with"
-            f" `cockpit -r {session_id}`."
-        )
-    return Planned(session_id, proposal, code)
+        say_how_to_resume(session_id)
+    return session_id, proposal, code

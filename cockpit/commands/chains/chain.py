@@ -1,4 +1,4 @@
-"""``cockpit chain``: list, show, watch, stop and resume chains, and take their branches."""
+"""``cockpit chain``: list, show, watch and stop chains, and take their branches."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.chains.report.chain_document import chain_body, chain_document
-from cockpit.cli_options import AS_JSON, NO_SANDBOX, Dollars, Duration, examples
+from cockpit.chains.report.chain_document import chain_document
+from cockpit.cli_options import examples
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains import branch_commands
 from cockpit.commands.chains.chain_text import chain_text
@@ -23,7 +23,7 @@ from cockpit.commands.open_project import (
     open_store,
     read_store,
 )
-from cockpit.commands.terminal import show, show_json
+from cockpit.commands.terminal import show
 from cockpit.core.errors import NotFound
 from cockpit.store.backlog.backlog_ids import TASK, read_id
 from cockpit.store.chains import chains
@@ -50,7 +50,7 @@ def _read(limit: int) -> Sequence[dict[str, Any]]:
 def _find(name: str, report: bool) -> dict[str, Any]:
     from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 
-    chosen = read_store(lambda connection: _choose_chain(connection, name))
+    chosen = read_store(lambda connection: choose_chain(connection, name))
     place = find_project()
     if report:
         written = asyncio.run(_find_report(place, chosen))
@@ -85,7 +85,6 @@ chain = Collection(
         "cockpit chain ch-3 --json",
         "cockpit chain last --report",
         "cockpit chain watch",
-        "cockpit chain resume ch-3",
     ),
     row="CHAIN",
     columns={
@@ -130,24 +129,21 @@ def watch_chain(chain_id: str | None) -> None:
 @chain.command("stop", epilog=examples("cockpit chain stop", "cockpit chain stop ch-3 --now"))
 @_CHAIN
 @click.option("--now", is_flag=True, help="Stop at once, without finishing steps in progress.")
-@AS_JSON
-def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
+def stop_chain(chain_id: str | None, now: bool) -> None:
     """Stop a chain after its steps in progress.
 
-    A second call stops it at once. Nothing is lost; `cockpit chain resume` continues the chain.
+    A second call stops it at once. Nothing is lost; `cockpit work --continue` resumes the chain.
     """
     from cockpit.chains.report.chain_report import write_report_if_set
 
     place = find_project()
-    chosen_id = read_store(lambda connection: _choose_chain(connection, chain_id)).chain_id
+    chosen_id = read_store(lambda connection: choose_chain(connection, chain_id)).chain_id
     with open_store(place) as store:
         stored = store.write_now(lambda tx: _request_stop(tx, chosen_id, now))
         if stored.status not in chains.OPEN:
             setting = load_project_settings(place).headless.report
             asyncio.run(write_report_if_set(store, place, setting, stored))
-    if as_json:
-        show_json(chain_body(stored))
-    elif stored.status != "draining":
+    if stored.status != "draining":
         show(f"{stored.chain_id} is {stored.status}: no worker was running.")
     elif stored.stop_now:
         show(f"{stored.chain_id} stops now.")
@@ -155,62 +151,7 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
         show(f"{stored.chain_id} stops after its steps in progress. Run this again to stop it now.")
 
 
-@chain.command(
-    "resume",
-    epilog=examples("cockpit chain resume", "cockpit chain resume ch-3 --max-chains 20"),
-)
-@_CHAIN
-@click.option(
-    "--max-chains",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="Stop after this many worker processes in all.",
-)
-@click.option(
-    "--max-cost",
-    type=Dollars(),
-    metavar="USD",
-    help="Start no further step once the chain has cost this many US dollars in all.",
-)
-@click.option(
-    "--max-wall",
-    "max_wall_s",
-    type=Duration(),
-    metavar="TIME",
-    help="Start no further step after this much wall-clock time in all, for example 2h.",
-)
-@NO_SANDBOX
-@AS_JSON
-@click.pass_context
-def resume_chain(
-    ctx: click.Context,
-    /,
-    chain_id: str | None,
-    as_json: bool,
-    no_sandbox: bool,
-    **limits: float | None,
-) -> None:
-    """Resume a stopped chain and watch it.
-
-    It also resumes a chain whose process is gone. The options replace the limits of the chain, which
-    count from its first worker. Without them the limits stay as they are. It ends with 3, as `cockpit work`
-    does, if no sandbox confines what the chain's policy lets run.
-    """
-    from cockpit.commands.chains.watch_chain import resume_and_watch
-
-    place = find_project()
-    settings = load_project_settings(place)
-    chosen = read_store(lambda connection: _choose_chain(connection, chain_id))
-    named = chosen.chain_id if chain_id is not None else None
-    replaced = {name: value for name, value in limits.items() if value is not None}
-    with open_store(place) as store:
-        watching = resume_and_watch(
-            store, place, settings, named, replaced, as_json, no_sandbox=no_sandbox
-        )
-        ctx.exit(asyncio.run(watching))
-
-
-def _choose_chain(connection: sqlite3.Connection, named: str | None) -> Chain:
+def choose_chain(connection: sqlite3.Connection, named: str | None) -> Chain:
     """Return the chain by its id, or the newest for None and for last. Raises :class:`NotFound`."""
     if named not in (None, "last"):
         return chains.load(connection, chains.read_id(str(named)))
@@ -224,7 +165,7 @@ def _read_branch(named: str | None) -> str:
     """Return the name of the branch of a task, such as T-4, or of a chain."""
     if named is not None and named[:1] in "tT":
         return read_id(TASK, named)
-    return read_store(lambda connection: _choose_chain(connection, named)).chain_id
+    return read_store(lambda connection: choose_chain(connection, named)).chain_id
 
 
 for _command in (*branch_commands.build_commands(_read_branch), worktrees):
@@ -246,7 +187,7 @@ async def _watch(chain_id: str | None) -> None:
 
     place = find_project()
     settings = load_project_settings(place)
-    chosen = read_store(lambda connection: _choose_chain(connection, chain_id))
+    chosen = read_store(lambda connection: choose_chain(connection, chain_id))
     with open_store(place) as store:
         show(store.read_now(lambda connection: chain_text(connection, chosen)))
         if chosen.status not in chains.OPEN:

@@ -38,7 +38,7 @@ def chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
     if after := session_before(connection, chain):
         reason = f" ({after.reason})" if after.reason else ""
         lines.append(
-            f"  follows    {after.agent}'s session {after.session}{reason}: on_session_end"
+            f"  follows    {after.agent}'s session {after.agent_session}{reason}: on_session_end"
         )
     if chain.report_path:
         lines.append(f"  report     {chain.report_path}")

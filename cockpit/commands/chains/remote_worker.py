@@ -55,11 +55,6 @@ if TYPE_CHECKING:
     "--name", metavar="NAME", help="Use this name in journals. Default: host and process."
 )
 @click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the copy of the repository there. Default: in the state folder.",
-)
-@click.option(
     "--approve",
     type=click.Choice(("ask", "trusted", "reads", "all")),
     default="all",
@@ -74,7 +69,6 @@ def worker(
     repository: str,
     slots: int,
     name: str | None,
-    folder: Path | None,
     approve: str,
     model: str | None,
 ) -> None:
@@ -99,7 +93,7 @@ def worker(
     except ValueError as error:
         raise WrongUse(f"--connect: {error}.") from error
     queue = check_queue_name(scale.queue)
-    place = folder or Path(state_root(), "workers", queue, named)
+    place = Path(state_root(), "workers", queue, named)
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     ctx.exit(asyncio.run(_work(scale, place.resolve(), named, slots, approve, model)))
 

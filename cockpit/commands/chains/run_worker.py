@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from cockpit.commands.exit_codes import Exit
@@ -48,8 +50,8 @@ async def _run_logged(
     from cockpit.chains import worker as chain_worker
     from cockpit.chains.report.chain_report import write_report_if_set
 
-    working = asyncio.ensure_future(
-        chain_worker.run_worker(
+    async with draining(store, chain_id):
+        worker = await chain_worker.run_worker(
             store,
             place,
             settings.runtime,
@@ -59,24 +61,29 @@ async def _run_logged(
             say=say,
             scale=settings.scale,
         )
-    )
-    stop_requests: list[asyncio.Task[None]] = []
-
-    def stop() -> None:
-        request = request_stop(store, chain_id, now=bool(stop_requests))
-        stop_requests.append(asyncio.create_task(request))
-
-    loop = asyncio.get_running_loop()
-    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
-    try:
-        worker = await working
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        await asyncio.gather(*stop_requests)
     chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     if chain.status not in chains.OPEN:  # the supervisor is gone, so this process writes the report
         await write_report_if_set(store, place, settings.headless.report, chain)
     return worker
+
+
+@asynccontextmanager
+async def draining(store: Store, chain_id: str, notice: str = "") -> AsyncIterator[None]:
+    """Stop the chain on an interrupt: after its steps in progress, saying ``notice``; at once on a second."""
+    requests: list[asyncio.Task[None]] = []
+
+    def stop() -> None:
+        requests.append(asyncio.create_task(request_stop(store, chain_id, now=bool(requests))))
+        if notice and len(requests) == 1:
+            say(notice)
+
+    loop = asyncio.get_running_loop()
+    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        await asyncio.gather(*requests)
 
 
 async def request_stop(store: Store, chain_id: str, *, now: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -60,46 +60,45 @@ def stats(since: str | None, before: str | None, after: str | None, as_json: boo
             say("--after is earlier than --before, so the time between them counts in both spans.")
         _compare(first, until or later, later, as_json)
         return
-    from cockpit.chains.report.measures import OPEN
-
-    measures = _measured(first, until or OPEN)
+    measures = _measured(first, until)
     if as_json:
-        show_json(measures.body())
+        show_json(_body(measures, first, until))
         return
-    _show(measures)
-
-
-def _measured(since: str, before: str) -> Measures:
-    from cockpit.chains.report.measures import Measures, measure_chains
-
-    def read(connection: sqlite3.Connection) -> Measures:
-        return measure_chains(connection, since, before)
-
-    return read_store(read, empty=Measures(since, before))
-
-
-def _show(measures: Measures) -> None:
-    from cockpit.chains.report.measure_rows import measure_rows
-
-    rows = [(row.name, row.shown, row.aim or "", row.detail) for row in measure_rows(measures)]
+    rows = [(row.name, row.shown, row.aim, row.detail) for row in measures.rows]
     show(format_table(("MEASURE", "NOW", "AIM", ""), rows))
     if not measures.workers:
         say("No worker has ended in that time. `cockpit work --all` starts a chain.")
 
 
-def _compare(since: str, before: str, after: str, as_json: bool) -> None:
-    from cockpit.chains.report.measure_rows import compare_rows, measure_rows
-    from cockpit.chains.report.measures import OPEN
+def _measured(since: str, before: str) -> Measures:
+    from cockpit.chains.report.measures import OPEN, measure_chains
 
-    old, new = _measured(since, before), _measured(after, OPEN)
+    def read(connection: sqlite3.Connection) -> Measures:
+        return measure_chains(connection, since, before or OPEN)
+
+    return read_store(read, empty=measure_chains(None))
+
+
+def _body(measures: Measures, since: str, before: str) -> dict[str, Any]:
+    """Return the JSON object of one time span."""
+    return {
+        "since": since or None,
+        "before": before or None,
+        "workers": measures.workers,
+        "measures": [row.body() for row in measures.rows],
+    }
+
+
+def _compare(since: str, before: str, after: str, as_json: bool) -> None:
+    old, new = _measured(since, before), _measured(after, "")
     if as_json:
-        show_json({"before": old.body(), "after": new.body()})
+        show_json({"before": _body(old, since, before), "after": _body(new, after, "")})
         return
     signs = {True: "better", False: "worse", None: ""}
-    rows = [
-        (each.name, each.before, each.after, each.change, signs[each.better])
-        for each in compare_rows(measure_rows(old), measure_rows(new))
-    ]
+    rows = []
+    for then, now in zip(old.rows, new.rows, strict=True):
+        change, better = now.change_since(then)
+        rows.append((now.name, then.shown, now.shown, change, signs[better]))
     heads = ("MEASURE", f"BEFORE {before[:10]}", f"FROM {after[:10]}", "CHANGE", "")
     show(format_table(heads, rows))
     say(f"{pluralize(old.workers, 'worker')} ended before, {new.workers:,} after.")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cockpit.chains.report.chain_document import chain_document
-from cockpit.commands.chains.run_worker import request_stop
+from cockpit.commands.chains.run_worker import draining, request_stop
 from cockpit.commands.chains.work_on_task import say_uncommitted
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import open_store
@@ -22,7 +21,6 @@ from cockpit.commands.unconfined import (
     settle_unconfined,
 )
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.text import pluralize
 from cockpit.loop.views.quoted_text import cut_columns
 from cockpit.store.chains import chains, task_runs
@@ -30,8 +28,7 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.follow import follow
 
 if TYPE_CHECKING:
-    from cockpit.chains.chain_request import ChainRequest
-    from cockpit.chains.create_chain import ChainOptions
+    from cockpit.chains.create_chain import ChainOptions, ChainRequest
     from cockpit.chains.progress_lines import ProgressLines
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
@@ -57,8 +54,7 @@ async def start_and_watch(
     """Start a chain and supervise it to its end; return the exit code.
 
     ``request`` is that of the program that asked for it."""
-    from cockpit.chains.chain_request import record_request
-    from cockpit.chains.create_chain import create_chain
+    from cockpit.chains.create_chain import create_chain, record_request
 
     await say_uncommitted(place, "Tasks do")
     await _say_unmerged(store, place)
@@ -73,7 +69,7 @@ async def start_and_watch(
 def read_request(principal: str | None, request: str | None) -> ChainRequest | None:
     """Return the request of a program for a chain, as its server names it; None for the user's own."""
     from cockpit.access.principals import check_namespace
-    from cockpit.chains.chain_request import ChainRequest
+    from cockpit.chains.create_chain import ChainRequest
 
     if not principal or not request:
         return None
@@ -206,26 +202,16 @@ async def _supervise_and_print(
     supervision = Supervision(store, place, os.environ, before_end=report)
     supervising = asyncio.ensure_future(supervise(supervision, chain_id))
     printing = asyncio.create_task(printer.follow())
-    stop_requests: list[asyncio.Task[None]] = []
-
-    def stop() -> None:
-        request = request_stop(store, chain_id, now=bool(stop_requests))
-        stop_requests.append(asyncio.create_task(request))
-        if len(stop_requests) == 1:
-            say("Stopping after the steps in progress. Press Ctrl+C again to stop now.")
-
-    loop = asyncio.get_running_loop()
-    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
+    notice = "Stopping after the steps in progress. Press Ctrl+C again to stop now."
     try:
-        await asyncio.wait({supervising, printing}, return_when=asyncio.FIRST_COMPLETED)
-        if printing.done():  # the reader of stdout is gone
-            await request_stop(store, chain_id, now=False)
-        ended = await supervising
+        async with draining(store, chain_id, notice):
+            await asyncio.wait({supervising, printing}, return_when=asyncio.FIRST_COMPLETED)
+            if printing.done():  # the reader of stdout is gone
+                await request_stop(store, chain_id, now=False)
+            ended = await supervising
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
         printing.cancel()
         (failure,) = await asyncio.gather(printing, return_exceptions=True)
-        await asyncio.gather(*stop_requests)
     if isinstance(failure, Exception):
         raise failure
     await printer.print_rest()
@@ -265,7 +251,7 @@ def _print_end(store: Store, ended: Chain, as_json: bool) -> None:
             f"{pluralize(waiting, 'task')} waiting for other tasks. See: cockpit tasks queue --why"
         )
     if ended.status != "completed":
-        show(f"Resume with: cockpit chain resume {ended.chain_id}")
+        show(f"Resume with: cockpit work --continue {ended.chain_id}")
 
 
 class ChainPrinter:

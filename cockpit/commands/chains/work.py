@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import APPROVE, MODEL, NO_SANDBOX, Dollars, Duration, TimeOfDay, examples
+from cockpit.commands.backlog.call_work_tools import authorize_writer
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
@@ -33,7 +34,7 @@ _NO_SCOPE = (
 
 _INTERNAL = (
     "--chain and --session are for workers that a chain starts itself. Resume a chain with "
-    "`cockpit chain resume ID`."
+    "`cockpit work --continue ID`."
 )
 
 
@@ -46,6 +47,7 @@ _INTERNAL = (
         "cockpit work --all --headless --approve all --until 07:00",
         "cockpit work --task T-42 --runner claude",
         "cockpit work --continue",
+        "cockpit work --continue ch-3 --max-chains 20",
     ),
 )
 @click.option(
@@ -62,8 +64,10 @@ _INTERNAL = (
 @click.option(
     "--continue",
     "again",
-    is_flag=True,
-    help="Resume the newest unfinished chain. Other options replace what it was started with.",
+    is_flag=False,
+    flag_value="",
+    metavar="[CHAIN]",
+    help="Resume this chain, or the newest unfinished one. Other options replace what it was started with.",
 )
 @click.option(
     "--headless", is_flag=True, help="Work without a user at the terminal. Needs a scope."
@@ -133,7 +137,9 @@ def work(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _work(options: Mapping[str, Any]) -> Exit:
-    scopes = [name for name in ("epic", "story", "everything", "task_id", "again") if options[name]]
+    again = options["again"] is not None
+    scopes = [name for name in ("epic", "story", "everything", "task_id") if options[name]]
+    scopes += ["again"] * again
     if options["chain_id"] or options["ordinal"]:
         if not (options["chain_id"] and options["ordinal"]):
             raise WrongUse(_INTERNAL)
@@ -171,16 +177,16 @@ def _work(options: Mapping[str, Any]) -> Exit:
         flags["[headless] max_chains"] = min(options["max_chains"] or most, most)
     settings = load_project_settings(place, flags)
     order = _order(settings, options)
-    if not (options["no_sandbox"] or options["again"]):
+    if not (options["no_sandbox"] or again):
         asyncio.run(require_reading_sandbox(settings, settings.runtime.policy))
     check_prerequisites(
         settings,
         place,
         options["runner"],
-        needs_model=not options["again"] and settings.scale.backend == "local",
+        needs_model=not again and settings.scale.backend == "local",
         chain_cost=order.max_cost,
     )
-    if order.max_cost is not None and order.runner is None and not options["again"]:
+    if order.max_cost is not None and order.runner is None and not again:
         models = settings.runtime.model
         named = model_named(order.model, models, os.environ)
         require_price(named, models.prices, otherwise=TOKENS_OF_CHAIN)
@@ -200,14 +206,20 @@ def _work(options: Mapping[str, Any]) -> Exit:
     request = read_request(options["principal"], options["request"])
 
     with open_store(place) as store:
-        if options["again"]:
+        if again:
+            from cockpit.commands.chains.chain import choose_chain
+
+            store.write_now(lambda tx: authorize_writer(tx, "resume a chain"))
+            named = options["again"] and store.read_now(
+                lambda connection: choose_chain(connection, options["again"]).chain_id
+            )
             replaced = {
                 field: getattr(order, field)
                 for option, field in _REPLACEABLE.items()
                 if options[option] is not None
             }
             watching = resume_and_watch(
-                *(store, place, settings, None, replaced, options["as_json"]),
+                *(store, place, settings, named or None, replaced, options["as_json"]),
                 no_sandbox=options["no_sandbox"],
             )
         else:
@@ -220,7 +232,7 @@ def _estimate(options: Mapping[str, Any]) -> Exit:
     from cockpit.chains.batch_size import ADAPTIVE, read_batch_size
     from cockpit.commands.knowledge.estimate import estimate_scope, show_scope
 
-    if options["again"]:
+    if options["again"] is not None:
         raise WrongUse("--dry-run estimates the open tasks of a scope. Leave --continue out.")
     workers = read_batch_size(options["batch"] or ADAPTIVE).size
     place = find_project()

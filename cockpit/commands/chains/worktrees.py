@@ -18,7 +18,7 @@ from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.chains import worktrees as stored
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.sessions import proposals
-from cockpit.tasks.agent_changes.change_payload import TYPES
+from cockpit.tasks.agent_changes.propose_change import TYPES
 
 _NONE = "No worktrees yet. `cockpit work` makes one for each task."
 

@@ -11,7 +11,7 @@ from typing import Any
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
-from cockpit.store.journal.details.proposals import ProposalCreated, ProposalDiscussed
+from cockpit.store.journal.details.proposals import ProposalCreated, ProposalDecided
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionCreated, SessionWaiting
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
@@ -76,7 +76,7 @@ def _step(task: str, detail: Detail) -> str:
         case ProposalCreated():
             name = f"{task}.{detail.shown().type}"
             return name if name in LINES else ""
-        case ProposalDiscussed(words=""):
+        case ProposalDecided(status="discussed", reason=""):
             return f"{task}.discussed"
         case SessionCompleted(status="done"):
             return f"{task}.completed"

@@ -1,4 +1,4 @@
-"""``cockpit backup`` and ``cockpit restore``: keep the state of a project in one file."""
+"""``cockpit backup``: keep the state of a project in one file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,33 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Write this project's state to a file.",
-    epilog=examples("cockpit backup ~/parcel.backup", "cockpit backup --replace ~/parcel.backup"),
+    short_help="Write or restore this project's state.",
+    epilog=examples(
+        "cockpit backup ~/parcel.backup", "cockpit backup --restore --replace ~/parcel.backup"
+    ),
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--replace", is_flag=True, help="Replace the file if it exists.")
+@click.option("--restore", is_flag=True, help="Make FILE the state of this project.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Replace FILE, or with --restore the state that the project has now; a damaged database is kept as"
+    " cockpit.db.damaged.",
+)
 @AS_JSON
-def backup(file: Path, replace: bool, as_json: bool) -> None:
+def backup(file: Path, restore: bool, replace: bool, as_json: bool) -> None:
     """Write the state of this project to FILE, while other cockpits may keep running.
 
     It has the journal and everything else that cockpit keeps, but worktrees and the index of knowledge. It
     names worktrees with changes that no commit has. The journal in the copy is verified before FILE appears.
     Only you can read FILE: it has your root token.
+
+    With --restore FILE is verified before anything changes. End every cockpit of the project first. If the
+    command is killed, the state is the old one or the restored one, never a part of each.
     """
+    if restore:
+        _restore(file, replace, as_json)
+        return
     from cockpit.store.backup.write_backup import write_backup
 
     _require_user("backups of your projects")
@@ -54,23 +68,7 @@ def backup(file: Path, replace: bool, as_json: bool) -> None:
         say(f"Not in it: {files} of worktree {name}, which no commit has.")
 
 
-@click.command(
-    short_help="Restore this project's state from a file.",
-    epilog=examples("cockpit restore ~/parcel.backup", "cockpit restore --replace ~/parcel.backup"),
-)
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--replace",
-    is_flag=True,
-    help="Replace the state that the project has now; a damaged database is kept as cockpit.db.damaged.",
-)
-@AS_JSON
-def restore(file: Path, replace: bool, as_json: bool) -> None:
-    """Make the backup FILE the state of this project.
-
-    The backup is verified before anything changes. End every cockpit of the project first. If the command is
-    killed, the state is the old one or the restored one, never a part of each.
-    """
+def _restore(file: Path, replace: bool, as_json: bool) -> None:
     from cockpit.store.backup.restore_state import restore_backup
 
     _require_user("restoring a backup")

@@ -10,7 +10,7 @@ from cockpit.commands.collection_groups import make_group
 from cockpit.commands.knowledge.knowledge import count_index
 from cockpit.commands.knowledge.trust_state import show_state
 from cockpit.commands.packets.packet import packet_checks
-from cockpit.commands.records.journal import journal_checks
+from cockpit.commands.records.journal import verify
 from cockpit.commands.records.metrics import metrics
 from cockpit.commands.servers.hook import status
 from cockpit.commands.setup.state import state
@@ -18,14 +18,14 @@ from cockpit.commands.setup.state import state
 
 @click.group(
     short_help="Explain, verify and count what is recorded.",
-    epilog=examples("cockpit debug journal verify", "cockpit debug packet explain"),
+    epilog=examples("cockpit debug journal", "cockpit debug packet explain"),
 )
 def debug() -> None:
     """Explain, verify and count what cockpit recorded, and look at what is between its parts."""
 
 
 for _command in (
-    journal_checks,
+    verify,
     packet_checks,
     make_group(events.COLLECTION),
     make_group(outbox.COLLECTION),

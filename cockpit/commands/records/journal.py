@@ -21,13 +21,12 @@ from cockpit.commands.open_project import (
 )
 from cockpit.commands.terminal import say, show, show_json, show_json_line
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.errors import CockpitError
 from cockpit.core.text import pluralize
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal as stored
 from cockpit.store.journal import verify_chain
 from cockpit.store.journal.details.store import JournalAnchored
-from cockpit.store.journal.export_rows import compare_with_store, select_exported, verify_export
+from cockpit.store.journal.export_rows import compare_with_store, verify_export
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.head_anchor import last_row
 from cockpit.store.journal.journal import Row
@@ -35,26 +34,20 @@ from cockpit.store.journal.journal import Row
 BATCH = 1000
 
 
-class NotAnchored(CockpitError):
-    """The store differs from its anchor."""
-
-    code = "not_anchored"
-
-
-@click.group(
-    "journal",
-    short_help="Verify and export the journal.",
-    epilog=examples("cockpit debug journal verify"),
-)
-def journal_checks() -> None:
-    """Verify and export the journal: one row per step, chained by digests."""
-
-
 @click.command(
     short_help="Show the newest rows of the journal.",
-    epilog=examples("cockpit journal -n 50 --session last", "cockpit journal -f --json"),
+    epilog=examples(
+        "cockpit journal -n 50 --session last",
+        "cockpit journal -f --json",
+        "cockpit journal --all --json > journal.jsonl",
+    ),
 )
 @click.option("--session", metavar="ID", help="Show only rows of this session, an id or last.")
+@click.option(
+    "--task",
+    metavar="ID",
+    help="Show what a worker of another machine sent for this task, its own journal, with --json.",
+)
 @click.option(
     "-n",
     "--lines",
@@ -63,38 +56,82 @@ def journal_checks() -> None:
     show_default=True,
     help="Show this many rows.",
 )
+@click.option("--all", "every", is_flag=True, help="Show every row.")
 @click.option("-f", "--follow", "live", is_flag=True, help="Print new rows as they are written.")
 @click.option("--json", "as_json", is_flag=True, help="Print whole rows, one JSON document a line.")
-def journal(session: str | None, lines: int, live: bool, as_json: bool) -> None:
-    """Show the newest rows of the journal: one row per step, chained by digests."""
-    if live:
+def journal(
+    session: str | None, task: str | None, lines: int, every: bool, live: bool, as_json: bool
+) -> None:
+    """Show the newest rows of the journal: one row per step, chained by digests.
+
+    With --all --json it is an export, with the digest of each row: `cockpit debug journal --export FILE`
+    verifies it anywhere.
+    """
+    if task is not None:
+        if session is not None or every or live or not as_json:
+            raise WrongUse("--task needs --json, and no other option.")
+        _print_remote(task)
+    elif live:
+        if every:
+            raise WrongUse("--all and --follow exclude each other.")
         asyncio.run(_follow(session, lines, as_json))
+    elif every:
+        _print_all(session, as_json)
+    else:
+        newest_rows: list[Row] = read_store(
+            lambda connection: _last(connection, session, lines)[0], empty=[]
+        )
+        _print(newest_rows, as_json)
+
+
+def _print_all(session: str | None, as_json: bool) -> None:
+    place = find_project()
+    if not place.database.exists():
+        say("Nothing was recorded yet.")
         return
-    newest_rows: list[Row] = read_store(
-        lambda connection: _last(connection, session, lines)[0], empty=[]
-    )
-    _print(newest_rows, as_json)
+    after, count = 0, 0
+    with open_store(place) as store:
+        named = session and store.read_now(lambda connection: choose_session(connection, session))
+        while rows := store.read_now(
+            lambda connection, after=after: stored.rows(  # type: ignore[misc] # bound per turn
+                connection, after=after, session_id=named, limit=BATCH
+            )
+        ):
+            after, count = rows[-1].seq, count + len(rows)
+            _print(rows, as_json)
+    say(pluralize(count, "row"))
 
 
-@journal_checks.command(epilog=examples("cockpit debug journal verify --json"))
+@click.command(
+    "journal",
+    epilog=examples(
+        "cockpit debug journal",
+        "cockpit journal --all --json | cockpit debug journal --export -",
+        "cockpit debug journal --accept",
+    ),
+)
 @click.option(
     "--export",
     "exported",
     type=click.File("r", encoding="utf-8"),
     help="Verify this export instead of the store; - is standard input.",
 )
+@click.option("--accept", is_flag=True, help="Use the store as it is, after you restored a backup.")
 @AS_JSON
 @click.pass_context
-def verify(ctx: click.Context, exported: TextIO | None, as_json: bool) -> None:
+def verify(ctx: click.Context, exported: TextIO | None, accept: bool, as_json: bool) -> None:
     """Verify the journal.
 
     It finds any row of the journal that was changed, removed or inserted, and a store whose end was cut off
-    or that was replaced by another one. Then it ends with 1.
+    or that was replaced by another one, by its anchor: the journal's last row, in a file next to the
+    projects' states. Then it ends with 1. --accept is for you, at a terminal; the journal records it.
     """
     if exported is not None:
         if not _verify_export(exported, as_json):
             ctx.exit(Exit.FAILED)
         return
+    if accept:
+        _accept()
     verdict, fault = _verify_store()
     is_sound = verdict.ok and not fault
     seq, why = verdict.broken or (None, None)
@@ -164,32 +201,16 @@ def _verify_store() -> tuple[verify_chain.Verdict, str]:
         return verdict, store.anchor.fault
 
 
-@journal_checks.command(
-    epilog=examples("cockpit debug journal anchor", "cockpit debug journal anchor --accept")
-)
-@click.option("--accept", is_flag=True, help="Use the store as it is, after you restored a backup.")
-def anchor(accept: bool) -> None:
-    """Show the anchor, or accept a changed store.
-
-    The anchor is the journal's last row, in a file next to the projects' states. A store that lacks that
-    row was cut, rewritten or replaced. --accept is for you, at a terminal; the journal records it.
-    """
+def _accept() -> None:
+    """Make the store's end the anchor, where the two differ."""
     require_records()
     with open_store(find_project()) as store:
         kept = store.anchor
-        if accept and kept.fault:
+        if fault := kept.fault:
             store.write_now(lambda tx: find_user(tx, "accepting a changed store"))
-            fault = kept.fault
             store.write_now(lambda tx: _record_accepted(tx, fault))
             kept.accept()
             say("The store is accepted as it is.")
-        elif kept.fault:
-            raise NotAnchored(kept.fault)
-        elif kept.file is None:
-            say("This store has no anchor.")
-        else:
-            kept.write()
-            show(f"ok: {kept.file}")
 
 
 def _record_accepted(tx: Tx, fault: str) -> None:
@@ -197,48 +218,7 @@ def _record_accepted(tx: Tx, fault: str) -> None:
     tx.journal(JournalAnchored(seq=seq, digest=digest, fault=fault), actor="person")
 
 
-@journal_checks.command(epilog=examples("cockpit debug journal export > journal.jsonl"))
-@click.option("--session", metavar="ID", help="Export only rows of this session, an id or last.")
-@click.option(
-    "--task",
-    metavar="ID",
-    help="Export only what a worker of another machine sent for this task, its own journal.",
-)
-def export(session: str | None, task: str | None) -> None:
-    """Export all rows as JSON Lines.
-
-    It writes one JSON document per row to standard output, with its digest, so that
-    `cockpit debug journal verify --export FILE` checks the export anywhere.
-    """
-    if task is not None:
-        if session is not None:
-            raise WrongUse("--session and --task exclude each other.")
-        _export_remote(task)
-        return
-    after, count = 0, 0
-    named: str | None = None
-    if session is not None:
-        named = read_store(lambda connection: choose_session(connection, session))
-    place = find_project()
-    if not place.database.exists():
-        say("Nothing was recorded yet.")
-        return
-    with open_store(place) as store:
-        while True:
-            rows = store.read_now(
-                lambda connection, after=after: select_exported(  # type: ignore[misc] # bound per turn
-                    connection, after=after, session_id=named, limit=BATCH
-                )
-            )
-            if not rows:
-                break
-            after, count = rows[-1][0], count + len(rows)
-            for _, line in rows:
-                show_json_line(line)
-    say(pluralize(count, "row"))
-
-
-def _export_remote(task: str) -> None:
+def _print_remote(task: str) -> None:
     """Print the journal of the worker that did the task last."""
     from cockpit.store.backlog import tasks
     from cockpit.store.chains import remote_runs

@@ -75,20 +75,16 @@ def hook(
 )
 @click.argument("agent", type=click.Choice(AGENTS))
 @click.option(
-    "--project",
-    "scope",
-    flag_value="project",
-    default=True,
-    help="Change the agent's settings of this project, for everyone. The default.",
-)
-@click.option(
     "--local",
     "scope",
     flag_value="local",
     help="Change your own settings of this project (claude only).",
 )
 @click.option(
-    "--user", "scope", flag_value="user", help="Change your own settings of all projects."
+    "--user",
+    "scope",
+    flag_value="user",
+    help="Change your own settings of all projects. Default: the project's, for everyone.",
 )
 @click.option("--remove", is_flag=True, help="Remove cockpit's hooks instead.")
 @click.option("--yes", is_flag=True, help="Write without asking. The diff is printed anyway.")
@@ -102,7 +98,9 @@ def hook(
     is_flag=True,
     help="Refuse the agent's reads of unchanged text that it has in its context.",
 )
-def install(agent: str, scope: Scope, remove: bool, yes: bool, approve: bool, guard: bool) -> None:
+def install(
+    agent: str, scope: Scope | None, remove: bool, yes: bool, approve: bool, guard: bool
+) -> None:
     """Install or remove hooks of an agent.
 
     It prints the diff and asks before it writes. Other hooks stay. It makes the project's store where there
@@ -110,6 +108,7 @@ def install(agent: str, scope: Scope, remove: bool, yes: bool, approve: bool, gu
     dialog, whichever is first; without an open cockpit nothing waits. With --guard the agent's reads of
     unchanged text that it has in its context are refused, once each.
     """
+    scope = scope or "project"
     settings = _settings(agent, scope)
     if remove:
         if install_hooks.list_installed(settings):

@@ -39,7 +39,6 @@ from cockpit.config.load_settings import Settings
 from cockpit.core.errors import NotFound
 from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.project.project_trust import list_untrusted
-from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.session_loop import SessionPruned
 from cockpit.loop.views.review_text import ReviewText, find_review, is_missing_on_github
@@ -53,17 +52,29 @@ from cockpit.store.sessions import sessions
 class Ending(Struct, frozen=True):
     """How a run ended. ``interrupted``: by a signal; ``error``: the exception that ended it, if any."""
 
-    session_id: str
     interrupted: bool
     error: Exception | None
 
 
-class AgentStart(Struct, frozen=True):
-    """Which external agent has a new session, and where it works."""
+class Order(Struct, frozen=True):
+    """A session without the screen, as the command line asks for it."""
 
-    name: str
+    text: str
+    """The task, or the next message."""
+    output: str
+    flags: Mapping[str, object]
+    session: str | None = None
+    """The session to resume; None for a new one."""
+    task_id: str | None = None
+    """The task of the backlog that the new session starts."""
+    prints_review: bool = False
+    """Whether the text output is the session's review."""
+    agent: str | None = None
+    """The external agent that has the session."""
     where: str = ""
     """``checkout``, ``worktree``, or '' for the rule: the second agent in a project gets a worktree."""
+    is_typed: bool = False
+    """Whether the text was an argument, and so the user's where they are present."""
 
 
 class RowPrinter:
@@ -103,85 +114,33 @@ class RowPrinter:
                 self._output.write(text)
 
 
-def drive(
-    text: str,
-    session: str | None,
-    *,
-    task_id: str | None = None,
-    output: str,
-    flags: Mapping[str, object],
-    prints_review: bool = False,
-    agent: AgentStart | None = None,
-    is_typed: bool = False,
-) -> Exit:
-    """Start a session, or resume ``session``, and run it to its end; return the exit code.
+async def drive(order: Order) -> Exit:
+    """Start or resume a session and run it to its end; return the exit code.
 
-    ``text`` is the task or the next message. With ``task_id`` the new session starts that task of the
-    backlog. With ``prints_review`` the text output is the session's review; with ``agent`` an external agent
-    has the session. ``is_typed``: the text was an argument, and is the user's where they are present.
-    The output in the format
-    ``output`` is complete when this returns. Raises :class:`~cockpit.core.errors.CockpitError` where no
+    The output is complete when this returns. Raises :class:`~cockpit.core.errors.CockpitError` where no
     session could start.
     """
     place = find_project()
-    settings = load_project_settings(place, flags)
+    settings = load_project_settings(place, order.flags)
     ensure_root_token(place, quiet=not is_terminal(sys.stderr))
-    return asyncio.run(
-        _drive(
-            place,
-            settings,
-            text,
-            session,
-            task_id,
-            output,
-            flags,
-            prints_review,
-            agent,
-            is_typed and not explain_absence(),
-        )
-    )
-
-
-async def _drive(
-    place: ProjectPaths,
-    settings: Settings,
-    text: str,
-    session: str | None,
-    task_id: str | None,
-    output: str,
-    flags: Mapping[str, object],
-    prints_review: bool,
-    agent: AgentStart | None,
-    is_typed: bool,
-) -> Exit:
     await settle_unconfined(settings, None)
     async with open_project_runtime(place, settings.runtime) as runtime:
         before = await runtime.store.read(journal.last_seq)
-        if agent is not None:
-            session_id = await _begin_agent(runtime, text, session, task_id, agent)
+        if order.session is None:
+            session_id = await _begin(runtime, order)
         else:
-            if session is None and (notice := await find_offline_notice(runtime, text)):
-                say(notice)
-            session_id = await _begin(runtime, settings, text, session, task_id, flags, is_typed)
-        try:
-            started = await runtime.store.read(lambda c: sessions.load(c, session_id))
-            printer = RowPrinter(
-                output, before, prints_review=prints_review, agents=bool(started.agent)
-            )
-        except BaseException:  # a signal: nothing runs the session yet
-            await asyncio.shield(
-                runtime.store.write(lambda tx: sessions.stop_unowned(tx, session_id))
-            )
-            raise
-        ending = await run_and_print(runtime, session_id, printer)
-        if output == "json":
+            session_id = await _resume(runtime, settings, order, order.session)
+        ending = await run_session(
+            runtime, session_id, before, order.output, prints_review=order.prints_review
+        )
+        if order.output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
             untrusted = [file.name for file in list_untrusted(runtime.place.home)]
             show_json({**document, "untrusted": untrusted})
-        elif output == "text":
+        elif order.output == "text":
             draft = await runtime.store.read(lambda c: find_review(c, session_id))
             unposted = await runtime.store.read(lambda c: is_missing_on_github(c, session_id))
-            if prints_review:
+            if order.prints_review:
                 _print_review(draft)
             elif unposted and draft is not None:
                 say("It is not posted. This is the draft:")
@@ -195,11 +154,16 @@ async def _drive(
         code = Exit.FAILED if stored.status == "failed" else error_code
     # A pruned session cannot be resumed as it is: its error has named the command that restores it.
     if code not in (Exit.DONE, Exit.REFUSED) and not isinstance(ending.error, SessionPruned):
-        say(
-            f"Resume with `cockpit run --continue {session_id}`, or on the screen with"
-            f" `cockpit -r {session_id}`."
-        )
+        say_how_to_resume(session_id)
     return code
+
+
+def say_how_to_resume(session_id: str) -> None:
+    """Print the commands that resume a session."""
+    say(
+        f"Resume with `cockpit run --continue {session_id}`, or on the screen with"
+        f" `cockpit -r {session_id}`."
+    )
 
 
 def _print_review(review: ReviewText | None) -> None:
@@ -216,60 +180,53 @@ def _print_review(review: ReviewText | None) -> None:
     SafeStream(sys.stdout).write(review.text.rstrip("\n") + "\n")
 
 
-async def _begin(
-    runtime: Runtime,
-    settings: Settings,
-    text: str,
-    session: str | None,
-    task_id: str | None,
-    flags: Mapping[str, object],
-    is_typed: bool,
-) -> str:
-    if session is None:
-        new_id = await runtime.start(text, interactive=False, task_id=task_id, is_typed=is_typed)
-        if task_id is not None:
-            await runtime.store.write(
-                lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=new_id)
-            )
-        return new_id
-    session_id = await runtime.store.read(lambda connection: _choose_resumable(connection, session))
-    changed = {name for name, value in flags.items() if value is not None}
-    limits = any(name.startswith("[limits]") or name.endswith("deadline_s") for name in changed)
-    await runtime.change(
-        session_id,
-        policy=settings.runtime.policy if "[approval] policy" in changed else None,
-        model=settings.runtime.model.model if "[model] name" in changed else None,
-        limits=settings.runtime.limits if limits else None,
-    )
-    if text:
-        await runtime.say(session_id, text)
+async def _begin(runtime: Runtime, order: Order) -> str:
+    """Start a session, of the built-in agent or an external one; return its id."""
+    if order.agent is not None:
+        session_id = await runtime.start_agent(
+            order.agent, order.text, interactive=False, where=order.where, task_id=order.task_id
+        )
+    else:
+        if notice := await find_offline_notice(runtime, order.text):
+            say(notice)
+        session_id = await runtime.start(
+            order.text,
+            interactive=False,
+            task_id=order.task_id,
+            is_typed=order.is_typed and not explain_absence(),
+        )
+    if (task_id := order.task_id) is not None:
+        await runtime.store.write(
+            lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=session_id)
+        )
     return session_id
 
 
-async def _begin_agent(
-    runtime: Runtime, text: str, session: str | None, task_id: str | None, agent: AgentStart
-) -> str:
-    """Start a session of an external agent, or send ``text`` to the last one that it has."""
-    if session is None:
-        new_id = await runtime.start_agent(
-            agent.name, text, interactive=False, where=agent.where, task_id=task_id
-        )
-        if task_id is not None:
-            await runtime.store.write(
-                lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=new_id)
+async def _resume(runtime: Runtime, settings: Settings, order: Order, named: str) -> str:
+    """Send the text to a session: the last one of an external agent, or another; return its id."""
+    if order.agent is not None and named == "last":
+        rows = await runtime.store.read(sessions.select_of_agents)
+        ids = [row.session_id for row in rows if row.agent == order.agent]
+        if not ids:
+            raise NotFound(
+                f"{order.agent} has no session yet. Start one with"
+                f" `cockpit run --agent {order.agent} TASK`."
             )
-        return new_id
-    rows = await runtime.store.read(sessions.select_of_agents)
-    ids = [row.session_id for row in rows if row.agent == agent.name]
-    if session != "last":
-        ids = [await runtime.store.read(lambda connection: _choose_resumable(connection, session))]
-    if not ids:
-        raise NotFound(
-            f"{agent.name} has no session yet. Start one with `cockpit run --agent {agent.name} TASK`."
+        session_id = ids[0]
+    else:
+        session_id = await runtime.store.read(lambda c: _choose_resumable(c, named))
+    if order.agent is None:
+        changed = {name for name, value in order.flags.items() if value is not None}
+        limits = any(name.startswith("[limits]") or name.endswith("deadline_s") for name in changed)
+        await runtime.change(
+            session_id,
+            policy=settings.runtime.policy if "[approval] policy" in changed else None,
+            model=settings.runtime.model.model if "[model] name" in changed else None,
+            limits=settings.runtime.limits if limits else None,
         )
-    if text:
-        await runtime.say(ids[0], text)
-    return ids[0]
+    if order.text:
+        await runtime.say(session_id, order.text)
+    return session_id
 
 
 def _choose_resumable(connection: sqlite3.Connection, named: str) -> str:
@@ -283,6 +240,19 @@ def _choose_resumable(connection: sqlite3.Connection, named: str) -> str:
             f" `cockpit tasks move {chosen.task_id} unblocked` if the task is blocked."
         )
     return chosen.session_id
+
+
+async def run_session(
+    runtime: Runtime, session_id: str, after: int, output: str, *, prints_review: bool
+) -> Ending:
+    """Run a new session and print its rows behind ``after`` in the format ``output``."""
+    try:
+        started = await runtime.store.read(lambda c: sessions.load(c, session_id))
+        printer = RowPrinter(output, after, prints_review=prints_review, agents=bool(started.agent))
+    except BaseException:  # a signal: nothing runs the session yet
+        await asyncio.shield(runtime.store.write(lambda tx: sessions.stop_unowned(tx, session_id)))
+        raise
+    return await run_and_print(runtime, session_id, printer)
 
 
 async def run_and_print(runtime: Runtime, session_id: str, printer: RowPrinter) -> Ending:
@@ -310,7 +280,7 @@ async def run_and_print(runtime: Runtime, session_id: str, printer: RowPrinter) 
         raise failure
     await _print_rest(runtime, session_id, printer)
     failed = error if isinstance(error, Exception) else None
-    return Ending(session_id, bool(signalled), failed)
+    return Ending(bool(signalled), failed)
 
 
 async def _print(runtime: Runtime, session_id: str, printer: RowPrinter) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from cockpit.access import user_presence
-from cockpit.cli_options import AS_JSON, SHOWN, examples
+from cockpit.cli_options import SHOWN, examples
 from cockpit.commands.collection import Collection, Columns, Listed
 from cockpit.commands.open_project import (
     WrongUse,
@@ -33,7 +33,7 @@ from cockpit.commands.sessions.waiting_everywhere import (
     ElsewhereRow,
     read_everywhere,
 )
-from cockpit.commands.terminal import output_width, say, show, show_json
+from cockpit.commands.terminal import output_width, say, show
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
 from cockpit.core.processes import is_process_alive
@@ -45,7 +45,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions import outbox, sessions
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.tasks.agent_changes.change_payload import TYPES
+from cockpit.tasks.agent_changes.propose_change import TYPES
 
 
 def _read(every: bool, all_projects: bool) -> Sequence[Proposal] | Listed[Any]:
@@ -172,28 +172,26 @@ proposals = Collection[Any](
     help="Allow the agent exactly this from now on: add a rule to your permissions.toml.",
 )
 @SHOWN
-@AS_JSON
-def approve(
-    proposal_id: str, items: tuple[str, ...], always: bool, shown: str | None, as_json: bool
-) -> None:
+def approve(proposal_id: str, items: tuple[str, ...], always: bool, shown: str | None) -> None:
     """Approve a proposal.
 
     A proposal of high risk needs --shown with its digest. Permissions of external agents can be approved
     with --always; `cockpit trust rules` lists what is allowed so.
     """
-    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
+    proposal = _find(proposal_id)
     if proposal.risk == "high" and not shown and proposal.status == "pending":
         raise Stale(
             f"{proposal_id} has high risk and needs its digest. Run `cockpit proposals {proposal_id}`"
             " and approve it with the --shown printed there."
         )
-    digest = _digest(proposal, shown)
-
-    async def decide(runtime: Any) -> None:
-        narrowed = list(items) or None
-        await runtime.approve(proposal_id, shown_digest=digest, narrowed=narrowed, always=always)
-
-    _decide(proposal_id, decide, as_json)
+    narrowed = list(items) or None
+    _decide(
+        proposal,
+        shown,
+        lambda runtime, digest: runtime.approve(
+            proposal_id, shown_digest=digest, narrowed=narrowed, always=always
+        ),
+    )
 
 
 @proposals.command(
@@ -202,16 +200,13 @@ def approve(
 @click.argument("proposal_id")
 @click.option("--reason", default="", metavar="TEXT", help="Send this reason to the agent.")
 @SHOWN
-@AS_JSON
-def reject(proposal_id: str, reason: str, shown: str | None, as_json: bool) -> None:
+def reject(proposal_id: str, reason: str, shown: str | None) -> None:
     """Reject a proposal."""
-    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
-    digest = _digest(proposal, shown)
-
-    async def decide(runtime: Any) -> None:
-        await runtime.reject(proposal_id, shown_digest=digest, reason=reason)
-
-    _decide(proposal_id, decide, as_json)
+    _decide(
+        _find(proposal_id),
+        shown,
+        lambda runtime, digest: runtime.reject(proposal_id, shown_digest=digest, reason=reason),
+    )
 
 
 @proposals.command(
@@ -232,27 +227,23 @@ def reject(proposal_id: str, reason: str, shown: str | None, as_json: bool) -> N
     help="Propose this text of the action, or input of the permission, instead; or that of your editor.",
 )
 @SHOWN
-@AS_JSON
-def discuss(
-    proposal_id: str, words: str, text: str | None, shown: str | None, as_json: bool
-) -> None:
+def discuss(proposal_id: str, words: str, text: str | None, shown: str | None) -> None:
     """Discuss a proposal before deciding it.
 
     This ends the current revision. The agent's next revision refers back to it. With --edit the next
     revision is yours: it is judged again, and nothing runs before you approve it.
     """
-    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
-    digest = _digest(proposal, shown)
+    proposal = _find(proposal_id)
     if text is not None:
         if words:
             raise WrongUse("--words and --edit exclude each other.")
-        _edit(proposal_id, digest, text or None, as_json)
+        _edit(proposal_id, _digest(proposal, shown), text or None)
         return
-
-    async def decide(runtime: Any) -> None:
-        await runtime.discuss(proposal_id, shown_digest=digest, words=words)
-
-    _decide(proposal_id, decide, as_json)
+    _decide(
+        proposal,
+        shown,
+        lambda runtime, digest: runtime.discuss(proposal_id, shown_digest=digest, words=words),
+    )
 
 
 @proposals.command(
@@ -266,15 +257,14 @@ def discuss(
 @click.argument("proposal_id")
 @click.argument("answers", nargs=-1, required=True)
 @SHOWN
-@AS_JSON
-def answer(proposal_id: str, answers: tuple[str, ...], shown: str | None, as_json: bool) -> None:
+def answer(proposal_id: str, answers: tuple[str, ...], shown: str | None) -> None:
     """Answer the questions of an external agent.
 
     Give one ANSWER for each question, in order: the number or the name of an option, several with
     commas where more than one may be chosen, or a text of your own. An empty ANSWER leaves a question out.
     `cockpit proposals PROPOSAL` numbers the options.
     """
-    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
+    proposal = _find(proposal_id)
     questions = proposal.body.get("questions") or []
     if questions and len(answers) != len(questions):
         raise AnswerInvalid(
@@ -283,15 +273,14 @@ def answer(proposal_id: str, answers: tuple[str, ...], shown: str | None, as_jso
     given = [
         parse_answer(question, text) for question, text in zip(questions, answers, strict=False)
     ]
-    digest = _digest(proposal, shown)
+    _decide(
+        proposal,
+        shown,
+        lambda runtime, digest: runtime.answer(proposal_id, shown_digest=digest, answers=given),
+    )
 
-    async def decide(runtime: Any) -> None:
-        await runtime.answer(proposal_id, shown_digest=digest, answers=given)
 
-    _decide(proposal_id, decide, as_json)
-
-
-def _edit(proposal_id: str, digest: str, text: str | None, as_json: bool) -> None:
+def _edit(proposal_id: str, digest: str, text: str | None) -> None:
     """Propose the user's text, or that of their editor, as the next revision."""
     place = find_project()
     settings = load_project_settings(place).runtime
@@ -299,11 +288,7 @@ def _edit(proposal_id: str, digest: str, text: str | None, as_json: bool) -> Non
     if revision_id is None:
         say("Nothing was changed.")
         return
-    revision = read_store(lambda connection: stored.load(connection, revision_id))
-    if as_json:
-        show_json(describe_record(revision))
-        return
-    say("\n".join(framed(f"{revision_id} revises {proposal_id}", revision.title)))
+    say("\n".join(framed(f"{revision_id} revises {proposal_id}", _find(revision_id).title)))
     say(f"show:     cockpit proposals {revision_id}")
 
 
@@ -329,20 +314,21 @@ async def _edit_in_runtime(
             return await runtime.edit(proposal_id, shown_digest=digest, text=text)
 
 
-def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json: bool) -> None:
-    place = find_project()
-    asyncio.run(_decide_in_runtime(place, load_project_settings(place).runtime, decide))
-    proposal = read_store(lambda connection: load_newest(connection, proposal_id))
-    if as_json:
-        show_json(describe_record(proposal))
-    else:
-        verb = "answered" if proposal.body.get("answers") else proposal.status
-        title = proposal.title
-        if proposal.narrowed:
-            title += f", narrowed to {', '.join(proposal.narrowed)}"
-        say("\n".join(framed(f"{proposal.proposal_id} is {verb}", title)))
-        for line in read_store(lambda connection: _follow_up(connection, proposal)):
-            say(line)
+def _decide(
+    proposal: Proposal, shown: str | None, decide: Callable[[Any, str], Awaitable[None]]
+) -> None:
+    """Decide a proposal with the digest that was shown, and print what came of it."""
+    digest, place = _digest(proposal, shown), find_project()
+    settings = load_project_settings(place).runtime
+    asyncio.run(_decide_in_runtime(place, settings, lambda runtime: decide(runtime, digest)))
+    decided = read_store(lambda connection: load_newest(connection, proposal.proposal_id))
+    verb = "answered" if decided.body.get("answers") else decided.status
+    title = decided.title
+    if decided.narrowed:
+        title += f", narrowed to {', '.join(decided.narrowed)}"
+    say("\n".join(framed(f"{decided.proposal_id} is {verb}", title)))
+    for line in read_store(lambda connection: _follow_up(connection, decided)):
+        say(line)
 
 
 def _follow_up(connection: sqlite3.Connection, proposal: Proposal) -> list[str]:

@@ -132,7 +132,17 @@ def run(
         _refuse_options_of_built_in(options)
     if where and session is not None:
         raise WrongUse("A session stays where it began. Leave --worktree and --checkout out.")
-    ctx.exit(_drive(text, session, task_id, agent=agent, where=where, is_typed=is_typed, **options))
+    ctx.exit(
+        _drive(
+            text,
+            options,
+            session=session,
+            task_id=task_id,
+            agent=agent,
+            where=where,
+            is_typed=is_typed,
+        )
+    )
 
 
 @click.command(
@@ -155,7 +165,7 @@ def review(ctx: click.Context, /, target: str | None, **options: Any) -> None:
     .cockpit/reviews, or posted to the pull request.
     """
     target = target or asyncio.run(_choose_target())
-    ctx.exit(_drive(f"/review-pr {target}", None, None, prints_review=True, **options))
+    ctx.exit(_drive(f"/review-pr {target}", options, prints_review=True))
 
 
 async def _choose_target() -> str:
@@ -181,39 +191,19 @@ def _refuse_options_of_built_in(options: Mapping[str, Any]) -> None:
         )
 
 
-def _drive(
-    text: str,
-    session: str | None,
-    task_id: str | None,
-    *,
-    output: str,
-    model: str | None,
-    max_waves: int | None,
-    max_cost: float | None,
-    max_tokens: int | None,
-    approve: str | None,
-    deadline: float | None,
-    prints_review: bool = False,
-    agent: str | None = None,
-    where: str = "",
-    is_typed: bool = True,
-) -> int:
-    from cockpit.commands.sessions.headless import AgentStart, drive
+_FLAGS = {
+    "[model] name": "model",
+    "[limits] max_waves": "max_waves",
+    "[limits] max_cost": "max_cost",
+    "[limits] max_tokens": "max_tokens",
+    "[approval] policy": "approve",
+    "[approval] deadline_s": "deadline",
+}
+"""By setting: the option that sets it."""
 
-    return drive(
-        text,
-        session,
-        task_id=task_id,
-        output=output,
-        prints_review=prints_review,
-        agent=None if agent is None else AgentStart(agent, where),
-        is_typed=is_typed,
-        flags={
-            "[model] name": model,
-            "[limits] max_waves": max_waves,
-            "[limits] max_cost": max_cost,
-            "[limits] max_tokens": max_tokens,
-            "[approval] policy": approve,
-            "[approval] deadline_s": deadline,
-        },
-    )
+
+def _drive(text: str, options: Mapping[str, Any], **given: Any) -> int:
+    from cockpit.commands.sessions.headless import Order, drive
+
+    flags = {setting: options[option] for setting, option in _FLAGS.items()}
+    return asyncio.run(drive(Order(text, options["output"], flags, **given)))

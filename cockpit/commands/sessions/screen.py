@@ -131,8 +131,6 @@ async def _show(
     async with AsyncExitStack() as stack:
 
         async def load_rest(runtime: Runtime) -> None:
-            # Before the first task comes: in a thread, since it takes a while.
-            await asyncio.to_thread(_import_rest)
             from cockpit.agents.terminals.serve_hook_questions import answer_hooks
 
             await stack.enter_async_context(answer_hooks(runtime.engine))
@@ -199,11 +197,6 @@ def _import_loop() -> Callable[
     from cockpit.loop.runtime import runtime_over
 
     return runtime_over
-
-
-def _import_rest() -> None:
-    """Import what runs a session, draws its answers, and answers hooks."""
-    import widgets.conversation.markdown  # noqa: F401
 
 
 def _print_resume_command(session_id: str) -> None:

@@ -88,8 +88,7 @@ def log_in_agent(name: str, way: str | None) -> None:
 
 
 async def _log_in(agent: Agent, named: str | None) -> str:
-    from cockpit.agents.acp_client.agent_connection import Abilities, AgentFailed
-    from cockpit.agents.acp_client.handshake import log_in
+    from cockpit.agents.acp_client.agent_connection import Abilities, AgentFailed, log_in
     from cockpit.agents.acp_client.login_ways import LoginWay, describe_login
 
     def choose(abilities: Abilities) -> LoginWay:
@@ -156,7 +155,7 @@ async def _check_all(installations: Sequence[Installation]) -> list[dict[str, An
 
 
 async def _check(entry: Installation) -> dict[str, Any]:
-    from cockpit.agents.acp_client.handshake import shake_hands
+    from cockpit.agents.acp_client.agent_connection import shake_hands
     from cockpit.agents.acp_client.login_ways import describe_login
 
     record = {

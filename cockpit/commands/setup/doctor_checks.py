@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.git_folders import is_bare
-from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
+from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.commands.setup.doctor_check import Check
 from cockpit.commands.setup.sandbox_checks import sandbox_checks
@@ -56,7 +56,6 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         *_runners(settings),
         *await server_checks(place, settings),
         *await _github(place),
-        await _ripgrep(place),
         *await sandbox_checks(*_confined(settings)),
         _terminal(os.environ),
         *_store(place),
@@ -249,14 +248,6 @@ def _account(login: Finished) -> str:
     return "logged in"
 
 
-async def _ripgrep(place: ProjectPaths) -> Check:
-    program = find_program("rg")
-    if program is None:
-        return Check("rg", "missing", "not installed", "install ripgrep for faster searches")
-    ended = await run_program([program, "--version"], cwd=place.root, timeout_s=10)
-    return Check("rg", "ok", f"{(ended.text.split() or ['', 'installed'])[1]} ({program})")
-
-
 def _confined(settings: Settings | None) -> tuple[SandboxChoices | None, list[RunnerSettings]]:
     """Return what the user says of the sandbox, and the agents that could run in it."""
     if settings is None:
@@ -304,7 +295,7 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         fix = f"replace it with a copy from {path.parent / 'backups'}"
         checks = [Check("store", "broken", f"{path} is damaged: {pages}", fix)]
     if verdict is None:
-        fix = "`cockpit debug journal verify` reads every row"
+        fix = "`cockpit debug journal` reads every row"
         checks.append(Check("journal", "ok", "long, so its rows were not verified here", fix))
     elif verdict.broken is not None:
         fix = "the file was changed by hand; export your data and start with a new store"
@@ -313,7 +304,7 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         detail = f"{pluralize(verdict.rows, 'row')}, the chain is intact"
         checks.append(Check("journal", "ok", detail))
     if fault:
-        fix = "if you restored a backup, accept it with `cockpit debug journal anchor --accept`"
+        fix = "if you restored a backup, accept it with `cockpit debug journal --accept`"
         checks.append(Check("anchor", "broken", fault, fix))
     return [*checks, *privacy]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from cockpit.cli_options import AS_JSON, examples
+from cockpit.cli_options import examples
 from cockpit.commands.open_project import find_project
-from cockpit.commands.terminal import say, show_json
+from cockpit.commands.terminal import say
 from cockpit.config.all_settings import KEYS, TABLES, Key
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.project.project_trust import list_loadable, write_trust
@@ -41,8 +41,7 @@ _EXAMPLES = {
 @click.command(
     short_help="Write configuration templates to .cockpit.", epilog=examples("cockpit init")
 )
-@AS_JSON
-def init(as_json: bool) -> None:
+def init() -> None:
     """Write commented templates to .cockpit/config.toml and .cockpit/context.md.
 
     Files that exist stay as they are. Put both under version control.
@@ -64,9 +63,6 @@ def init(as_json: bool) -> None:
     new = {Path(name).name for name in written}
     if any(file.name in new and not file.trusted for file in files):
         write_trust(place, [file for file in files if file.trusted or file.name in new])
-    if as_json:
-        show_json({"written": written, "kept": existing})
-        return
     for name in written:
         say(f"written  {name}")
     for name in existing:

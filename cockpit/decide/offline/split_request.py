@@ -1,6 +1,6 @@
 """Plans by the offline rules: a request that lists its parts is split there, any other needs a model.
 
-See ``docs/reference/plans.md``, without a model.
+See ``docs/reference/plans.md``, plans by a model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The estimate of many tasks together, and the time that workers need for them. Pure.
 
-See ``docs/reference/planner.md``, totals.
+See ``docs/reference/planner.md``, tasks and chains.
 """
 
 from __future__ import annotations

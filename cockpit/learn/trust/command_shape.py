@@ -9,39 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from cockpit.access.commands.command_table import DENIED, HIDES, SHELLS, WRAPPERS
 from cockpit.learn.trust.path_shape import folder_pattern, is_plain_path, is_plain_text
 
-_RUNS_OTHERS = frozenset(
-    (
-        *(
-            "sh",
-            "bash",
-            "zsh",
-            "dash",
-            "ksh",
-            "fish",
-            "busybox",
-            "env",
-            "xargs",
-            "parallel",
-            "sudo",
-        ),
-        *("doas", "su", "nohup", "setsid", "nice", "ionice", "stdbuf", "timeout", "time", "watch"),
-        *(
-            "exec",
-            "eval",
-            "source",
-            ".",
-            "trap",
-            "command",
-            "builtin",
-            "script",
-            "xvfb-run",
-            "find",
-        ),
-        *("ssh", "docker", "podman", "kubectl", "npx", "bunx", "pipx", "uvx"),
-    )
-)
+_RUNS_OTHERS = (
+    (WRAPPERS | SHELLS | HIDES | DENIED.keys())
+    | {"ssh", "docker", "podman", "kubectl", "npx", "bunx", "pipx", "uvx"}
+)  # fmt: skip
 """Programs whose words are another command's, or that run what they download."""
 
 _SWITCHES: dict[str, frozenset[str]] = {

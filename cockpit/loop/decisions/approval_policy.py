@@ -4,7 +4,7 @@ The guards refuse first, then the policy decides, then rules, then the user. ``a
 the user, ``trusted`` uses the rules that they accepted and approves commits in a task's own worktree,
 ``reads`` approves context requests and commands in the reading sandbox as well, and ``all`` everything that
 the guards let pass except writes to GitHub, new skills and tools, and actions of high risk. See
-``docs/reference/loop.md``, approvals.
+``docs/reference/loop.md``, decisions.
 """
 
 from __future__ import annotations

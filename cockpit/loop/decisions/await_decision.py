@@ -2,7 +2,7 @@
 
 Whoever decides first counts: the screen, a command in another process, or a policy. The wait follows the
 user's own edits of a proposal and ends with :class:`DeadlinePassed` when the proposal expires. See
-``docs/reference/loop.md``, approvals.
+``docs/reference/loop.md``, decisions.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The screen, the command line, HTTP, policies and the demo call :func:`decide_proposal`, whatever the kind
 of the proposal: context request, action, plan or profile change. Only expiry by deadline is elsewhere
-(:func:`cockpit.store.sessions.proposals.expire_due`). See ``docs/reference/loop.md``, approvals.
+(:func:`cockpit.store.sessions.proposals.expire_due`). See ``docs/reference/loop.md``, decisions.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 :func:`~cockpit.loop.decisions.decide_proposal.decide_proposal` calls :func:`decide_profile_change`; call
 that one. A change is decided once, in one transaction; who decides is derived from the caller, never read
-from a payload. See ``docs/reference/kernel.md``, profile changes.
+from a payload. See ``docs/reference/profile-changes.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The expiry of temporary profile changes: counting waves, reverting, promoting, rolling back.
 
 A wave is counted, and an expired change ended, in the transaction that begins the wave: a crash neither
-counts a wave twice nor lets a change outlive its expiry. See ``docs/reference/kernel.md``, profile changes.
+counts a wave twice nor lets a change outlive its expiry. See ``docs/reference/profile-changes.md``.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.profiles import (
     ProfileEnded,
-    ProfilePromoted,
-    ProfileReverted,
-    ProfileRolledBack,
 )
 from cockpit.store.sessions.waves import Wave
 
@@ -107,7 +104,7 @@ def roll_back_profile(
         profile_changes.end(tx, running, "rolled_back")
     return _insert_next_version(
         tx,
-        ProfileRolledBack,
+        "rolled_back",
         content,
         current,
         updated_by=content.updated_by if to is None else caller.namespace,
@@ -139,7 +136,7 @@ def _end_expired(
     profile_changes.end(tx, running, "promoted" if is_promoted else "reverted")
     _insert_next_version(
         tx,
-        ProfilePromoted if is_promoted else ProfileReverted,
+        "promoted" if is_promoted else "reverted",
         current if is_promoted else base,
         current,
         updated_by=PROMOTED_BY if is_promoted else base.updated_by,
@@ -158,7 +155,7 @@ def _end_expired(
 
 def _insert_next_version(
     tx: Tx,
-    event: type[ProfileEnded],
+    how: str,
     content: Profile,
     current: Profile,
     *,
@@ -172,7 +169,8 @@ def _insert_next_version(
     )
     profile_changes.link_base(tx, stored.profile_id, stored.version, content.version)
     tx.journal(
-        event(
+        ProfileEnded(
+            how=how,
             profile_id=stored.profile_id,
             base_version=content.version,
             version=stored.version,

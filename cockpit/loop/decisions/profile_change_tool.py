@@ -1,6 +1,6 @@
 """The agent's tool ``propose_profile_change``: proposed, decided, and answered within its wave.
 
-The next wave begins under the profile that was approved. See ``docs/reference/kernel.md``, profile changes.
+The next wave begins under the profile that was approved. See ``docs/reference/profile-changes.md``.
 """
 
 from __future__ import annotations

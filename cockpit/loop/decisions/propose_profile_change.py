@@ -1,7 +1,7 @@
 """Proposing a profile change: the guard judges it, and a policy or the user decides it.
 
 The agent's tool, the command line and HTTP call this, inside one write transaction: a crash leaves a
-change either pending or decided and applied. See ``docs/reference/kernel.md``, profile changes.
+change either pending or decided and applied. See ``docs/reference/profile-changes.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The differences between a proposal and its next revision, as lines that the revision stores and shows.
 
-See ``docs/reference/loop.md``, approvals.
+See ``docs/reference/loop.md``, decisions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The loop's own suggestion: waves that missed signals bring a temporary change of weights.
 
 It is a profile change like any other: the guard judges it, and a policy or the user decides it. See
-``docs/reference/profile-changes.md``, suggestions.
+``docs/reference/feedback.md``, uses.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.growth.growth_order import GrowthEnd, GrowthOrder
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.evolution import EvolutionEnded, EvolutionStarted
+from cockpit.store.journal.details.evolution import EvolutionEnded
 from cockpit.store.journal.details.proposals import ActionRefused
 from cockpit.store.sessions import messages, outbox, proposals
 from cockpit.store.sessions.outbox import OutboxAction
@@ -66,7 +66,6 @@ async def approve_adoption(context: WaveContext, payload: ProposeTool, action: O
         if decided.status != "approved":
             return await _drop(context, action, decided)
         order = _order(context, payload, action.key)
-        await context.store.write(lambda tx: _journal_start(tx, context, order))
         end: GrowthEnd = await _grow(context, order)
         if end.preview is None:
             await context.store.write(lambda tx: _end(tx, context, action, payload.name, end))
@@ -226,18 +225,6 @@ def describe_earlier(connection: sqlite3.Connection, session_id: str, name: str)
         f"Its test was:\n{payload['test']}\n\nIts code was:\n{payload['code']}"
     )
     return text[:_LONGEST_BEFORE]
-
-
-def _journal_start(tx: Tx, context: WaveContext, order: GrowthOrder) -> None:
-    """Journal that the growth began, once."""
-    row = tx.execute(
-        "SELECT 1 FROM journal WHERE wave_id=? AND action='evolution.started'"
-        " AND json_extract(detail_json,'$.growth')=? LIMIT 1",
-        (context.wave.wave_id, order.growth_id),
-    ).fetchone()
-    if row is None:
-        started = EvolutionStarted(want=order.want, growth=order.growth_id)
-        context.journal(tx, started, actor="agent")
 
 
 def _propose_adoption(

@@ -1,7 +1,7 @@
 """The facts that every session starts with: identity, capabilities and the task.
 
 Identity comes from the user's and the project's own files, capabilities from the tools; the agent requests
-none of it. See ``docs/reference/kernel.md``, bands.
+none of it. See ``docs/reference/kernel.md``, profiles and bands.
 """
 
 from __future__ import annotations

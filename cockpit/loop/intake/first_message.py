@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct, field
 
 from cockpit.core.fenced_text import make_visible
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.declared_context import (
     MOST_NAMED,
@@ -31,15 +32,6 @@ from cockpit.loop.intake.review_template import OpeningFailed, ReviewContext
 from cockpit.loop.intake.task_types import OPTIONAL, TaskType
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.gateway import ContextGateway
-
-__all__ = ["Opening", "OpeningFailed", "opening"]
-
-
-class ProjectPaths(Protocol):
-    """Where a task happens. ``root`` is the project's directory."""
-
-    @property
-    def root(self) -> Path: ...
 
 
 class Opening(Struct, frozen=True):

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from cockpit.loop.intake.review_target import (
     FoundTarget,
-    GitFacts,
     IntentUnclear,
+    Repository,
     find_issue,
     find_target,
 )
@@ -71,7 +71,7 @@ _SENTENCE = re.compile(r"(?<=[?.!])\s+|\n+")
 async def resolve(
     words: str,
     types: Mapping[str, TaskType],
-    git: GitFacts,
+    git: Repository,
     skills: Collection[str] = (),
 ) -> Task:
     """Return the task that the user's ``words`` name; ``/NAME`` may also be one of ``skills``.
@@ -118,7 +118,7 @@ async def resolve(
     return _plain(types["investigate" if reads_only else "implement"], text)
 
 
-async def resolve_as(kind: TaskType, words: str, details: str, git: GitFacts) -> Task:
+async def resolve_as(kind: TaskType, words: str, details: str, git: Repository) -> Task:
     """Return the task of a type that is known already, as a task of the backlog has.
 
     Its target is what ``words`` begin with; the issue may stand anywhere in them or in ``details``. Raises
@@ -223,7 +223,7 @@ def _target_title(kind: TaskType, target: Mapping[str, Any]) -> str:
     return f"{verb} PR #{target['pr']}" if "pr" in target else f"{verb} {target['range']}"
 
 
-async def _about_issue(kind: TaskType, command: str, text: str, rest: str, git: GitFacts) -> Task:
+async def _about_issue(kind: TaskType, command: str, text: str, rest: str, git: Repository) -> Task:
     issue = await find_issue(rest, git)
     if issue is None:
         raise IntentUnclear(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -25,32 +25,8 @@ class IntentUnclear(CockpitError):
     code = "intent_unclear"
 
 
-class GitFacts(Protocol):
-    """What resolving needs to know of the repository."""
-
-    async def commit(self, ref: str) -> str | None:
-        """The full commit id that ``ref`` names, or None."""
-        ...
-
-    async def merge_base(self, first: str, second: str) -> str | None: ...
-
-    async def is_branch(self, name: str) -> bool: ...
-
-    async def is_tag(self, name: str) -> bool: ...
-
-    async def default_branch(self) -> str | None: ...
-
-    async def branches(self) -> Sequence[str]:
-        """The names of the local branches, those that changed last before others."""
-        ...
-
-    async def repositories(self) -> frozenset[str]:
-        """``owner/name`` of every remote, in lower case."""
-        ...
-
-
 class Repository:
-    """:class:`GitFacts` of the git repository around ``root``. Where there is none, or no git,
+    """What resolving needs to know of the git repository around ``root``. Where there is none, or no git,
     every question is answered with None or nothing."""
 
     def __init__(self, root: Path) -> None:
@@ -154,7 +130,7 @@ class FoundTarget(Struct, frozen=True):
     rest: str = ""
 
 
-async def find_target(text: str, git: GitFacts, *, named: bool) -> FoundTarget | None:
+async def find_target(text: str, git: Repository, *, named: bool) -> FoundTarget | None:
     """Return the target that ``text`` starts with; more text may follow it.
 
     With ``named`` the user said that it is one (``/review-pr …``): text that is not a target raises
@@ -188,7 +164,7 @@ async def find_target(text: str, git: GitFacts, *, named: bool) -> FoundTarget |
     )
 
 
-async def find_issue(text: str, git: GitFacts) -> int | None:
+async def find_issue(text: str, git: Repository) -> int | None:
     """Return the number of the issue that ``text`` starts with: ``7``, ``#7`` or its address.
 
     Raises :class:`IntentUnclear` for an issue of another repository.
@@ -206,7 +182,7 @@ async def find_issue(text: str, git: GitFacts) -> int | None:
     return int(number[1]) if number else None
 
 
-async def _branch_or_commit(word: str, git: GitFacts, *, alone: bool) -> dict[str, Any] | None:
+async def _branch_or_commit(word: str, git: Repository, *, alone: bool) -> dict[str, Any] | None:
     # A branch named like a plain word is meant only where nothing follows: "review main for typos".
     if not alone and not re.search(r"[-/_\d]", word):
         return None
@@ -218,7 +194,7 @@ async def _branch_or_commit(word: str, git: GitFacts, *, alone: bool) -> dict[st
     return await _since_default(word, git)
 
 
-async def _pull_request(match: re.Match[str], git: GitFacts) -> dict[str, Any]:
+async def _pull_request(match: re.Match[str], git: Repository) -> dict[str, Any]:
     repo = match["repo"]
     ours = await git.repositories()
     if ours and repo.lower() not in ours:
@@ -230,7 +206,7 @@ async def _pull_request(match: re.Match[str], git: GitFacts) -> dict[str, Any]:
     return {"pr": int(match["pr"]), "repo": host + repo}
 
 
-async def resolve_range(spelled: str, git: GitFacts) -> dict[str, Any]:
+async def resolve_range(spelled: str, git: Repository) -> dict[str, Any]:
     """``{"range", "base", "tip"}`` of a range as it is spelled. Raises :class:`IntentUnclear`."""
     match = _RANGE.match(spelled)
     if match is None:
@@ -238,7 +214,7 @@ async def resolve_range(spelled: str, git: GitFacts) -> dict[str, Any]:
     return await _range(spelled, match, git)
 
 
-async def _range(spelled: str, match: re.Match[str], git: GitFacts) -> dict[str, Any]:
+async def _range(spelled: str, match: re.Match[str], git: Repository) -> dict[str, Any]:
     """Return the range between two commits; between two branches it begins where they part.
 
     With two dots, git's own difference would show what the first has gained since as removed.
@@ -250,12 +226,12 @@ async def _range(spelled: str, match: re.Match[str], git: GitFacts) -> dict[str,
     return {"range": spelled, "base": base, "tip": tip}
 
 
-async def _moves(name: str, git: GitFacts) -> bool:
+async def _moves(name: str, git: Repository) -> bool:
     """Whether a name is that of a branch, so that it stands for what is on it."""
     return name == "HEAD" or await git.is_branch(name)
 
 
-async def _one_commit(commit: str, git: GitFacts) -> dict[str, Any]:
+async def _one_commit(commit: str, git: Repository) -> dict[str, Any]:
     tip = await _resolve(commit, git)
     base = await git.commit(f"{commit}^")
     if base is None:
@@ -266,7 +242,7 @@ async def _one_commit(commit: str, git: GitFacts) -> dict[str, Any]:
     return {"range": f"{commit}^..{commit}", "base": base, "tip": tip}
 
 
-async def _since_default(bare: str, git: GitFacts) -> dict[str, Any]:
+async def _since_default(bare: str, git: Repository) -> dict[str, Any]:
     tip = await _resolve(bare, git)
     default = await git.default_branch()
     if default is None:
@@ -284,7 +260,7 @@ async def _since_default(bare: str, git: GitFacts) -> dict[str, Any]:
     return {"range": spelled, "base": base, "tip": tip}
 
 
-async def _resolve(ref: str, git: GitFacts) -> str:
+async def _resolve(ref: str, git: Repository) -> str:
     commit = await git.commit(ref)
     if commit is not None and await git.is_branch(ref) and await git.is_tag(ref):
         raise IntentUnclear(
@@ -310,7 +286,7 @@ async def _resolve(ref: str, git: GitFacts) -> str:
     return commit
 
 
-async def _common(base: str, tip: str, spelled: str, git: GitFacts) -> str:
+async def _common(base: str, tip: str, spelled: str, git: Repository) -> str:
     common = await git.merge_base(base, tip)
     if common is None:
         raise IntentUnclear(f"{spelled}: the two have no common history. Use two dots: a..b.")

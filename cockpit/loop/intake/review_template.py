@@ -15,7 +15,6 @@ from cockpit.core.secrets import mask
 
 FILES_MAX = 500
 """Paths listed at most: the message is pinned, and must fit the packet."""
-
 DIFF_MAX = 51_200
 """Bytes of UTF-8 that a diff may take in the first message: 50 KiB."""
 
@@ -61,9 +60,8 @@ class ReviewContext(Struct, frozen=True):
         """
         body = mask(make_visible(self.body)).strip("\n")
         whole = mask(make_visible(self.diff))
-        diff = cut_diff(whole)
+        diff = _cut_diff(whole)
         cut_off = f"\n{DIFF_NOTICE}" if diff != whole else ""
-        diff = diff.removesuffix(f"{DIFF_NOTICE}\n") if cut_off else diff
         linked = [
             f"- {ref}: {code_span(_line(title))} ({_line(url)})" for ref, title, url in self.linked
         ]
@@ -107,11 +105,7 @@ def _line(text: str) -> str:
     return mask(make_visible(text).replace("\n", "⟦U+000A⟧")).strip()
 
 
-def cut_diff(diff: str, limit: int = DIFF_MAX) -> str:
-    """Return the whole lines of ``diff`` that fit ``limit`` bytes of UTF-8, with the notice if cut."""
+def _cut_diff(diff: str) -> str:
+    """Return the whole lines of ``diff`` that fit :data:`DIFF_MAX` bytes of UTF-8."""
     raw = diff.encode()
-    if len(raw) <= limit:
-        return diff
-    end = raw.rfind(b"\n", 0, limit)
-    head = raw[: end + 1].decode()
-    return f"{head}{DIFF_NOTICE}\n"
+    return diff if len(raw) <= DIFF_MAX else raw[: raw.rfind(b"\n", 0, DIFF_MAX) + 1].decode()

@@ -1,6 +1,6 @@
 """Submitting a new session's task: its first messages, and the event that its first wave begins for.
 
-See ``docs/reference/loop.md``, sessions.
+See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations

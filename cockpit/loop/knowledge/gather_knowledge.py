@@ -97,13 +97,9 @@ async def request_knowledge(context: WaveContext) -> None:
             request_id=request_id,
             session_id=context.session.session_id,
             wave_id=context.wave.wave_id,
-            call_id="",
             purpose=f"knowledge: {need.why}",
             question=words,
-            escalation="",
             items=[preview_record(preview)],
-            proposal_id=None,
-            auto=True,
             decided_by=DECIDER,
         )
 

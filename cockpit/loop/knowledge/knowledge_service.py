@@ -80,13 +80,9 @@ class KnowledgeService(Struct, frozen=True):
                 request_id=request_id,
                 session_id=session_id,
                 wave_id=wave.wave_id,
-                call_id="",
                 purpose="the user added it from the knowledge search",
                 question="What does this passage say?",
-                escalation="",
                 items=[preview_record(preview)],
-                proposal_id=None,
-                auto=True,
                 decided_by="person",
             )
 

@@ -44,8 +44,7 @@ from cockpit.observe.knowledge.refresh_index import (
     SHORT_REST_S,
     Refreshed,
     StoredDocument,
-    index_listed,
-    list_documents,
+    refresh_files,
     refresh_paths,
     refresh_stored,
 )
@@ -321,17 +320,11 @@ class Librarian(Struct):
     async def _refresh(self) -> Refreshed:
         ground = ProjectSnapshot(Confined(self.place.root))
 
-        def begin() -> tuple[KnowledgeIndex, dict[tuple[str, str], str]]:
-            index = self._open()
-            return index, index.list_stamps(FILE_KINDS)
-
-        # Before the files: what another process adds to both meanwhile is then not taken for gone.
-        index, indexed = await asyncio.to_thread(begin)
-        paths = await list_documents(ground)
+        index = await asyncio.to_thread(self._open)
+        rest_s = LONG_REST_S if self.is_beside_screen else SHORT_REST_S
+        files = await refresh_files(index, ground, rest_s=rest_s)
 
         def run() -> Refreshed:
-            rest_s = LONG_REST_S if self.is_beside_screen else SHORT_REST_S
-            files = index_listed(index, ground, indexed, paths, rest_s=rest_s)
             stored = [] if self.store is None else self.store.read_now(read_notes)
             kept = refresh_stored(index, STORED_KINDS, stored)
             self._refresh_routes(index)

@@ -15,15 +15,21 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
-from cockpit.core.clock import format_time
-from cockpit.core.errors import Altered, CockpitError, StoreError
+from cockpit.core.errors import Altered, CockpitError
 from cockpit.core.processes import current_process
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.permissions.permission_body import find_place
+from cockpit.loop.permissions.wait_for_answer import (
+    let_run,
+    let_wait,
+    name_proposal,
+    read_newest,
+    wait_for_answer,
+)
 from cockpit.loop.permissions.waiting_permission import withdraw_now
-from cockpit.loop.permissions.withdrawal import STOPPED, Ending, Withdrawal, ending_of
+from cockpit.loop.permissions.withdrawal import Ending, Withdrawal
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.observe.context_request import ContextRequest
 from cockpit.observe.gateway import ContextGateway
@@ -31,7 +37,6 @@ from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context import facts
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import context_requests, proposals, sessions, waves
 from cockpit.store.sessions.proposals import Proposal
 
@@ -112,35 +117,15 @@ async def ask_to_read(
         "waiter": current_process(),
     }
     asking = _Asking(store, settings, request, session_id, wave_id, body)
-    await store.write(lambda tx: asking.propose(tx, policy, deadline_s))
-    try:
-        await _wait(change_waiter, asking, withdrawn)
-    except BaseException as error:
-        ending = withdrawn.ending
-        if ending is None:
-            ending = ending_of(error) if isinstance(error, asyncio.CancelledError) else STOPPED
-        try:
-            await asyncio.shield(store.write(lambda tx: asking.withdraw(tx, ending)))
-        except StoreError:
-            pass  # it is closed: the proposal is withdrawn as one whose process ended
-        raise
+    await wait_for_answer(
+        store,
+        change_waiter,
+        withdrawn,
+        propose=lambda tx: asking.propose(tx, policy, deadline_s),
+        read_decided=asking.read_decided,
+        withdraw=asking.withdraw,
+    )
     return await store.write(asking.settle)
-
-
-async def _wait(change_waiter: ChangeWaiter, asking: _Asking, withdrawn: Withdrawal) -> None:
-    decided = asyncio.create_task(change_waiter.wait_for(asking.read_decided))
-    taken_back = asyncio.create_task(withdrawn.wait())
-    try:
-        await asyncio.wait({decided, taken_back}, return_when=asyncio.FIRST_COMPLETED)
-        if decided.done():
-            decided.result()
-        else:
-            ending = taken_back.result()
-            await asking.store.write(lambda tx: asking.withdraw(tx, ending))
-    finally:
-        decided.cancel()
-        taken_back.cancel()
-        await asyncio.gather(decided, taken_back, return_exceptions=True)
 
 
 class _Asking:
@@ -163,12 +148,10 @@ class _Asking:
         self._wave_id = wave_id
         self._body = body
 
-    def propose(self, tx: Tx, policy: str, deadline_s: float | None) -> None:
-        """Store the request and its proposal; a policy that passes reads approves it at once."""
+    def propose(self, tx: Tx, policy: str, deadline_s: float | None) -> bool:
+        """Store the request and its proposal; a policy that passes reads approves it at once. True."""
         session = sessions.load(tx.connection, self._session_id)
-        self.proposal_id = tx.ids.new("p")
-        while proposals.find(tx.connection, self.proposal_id) is not None:
-            self.proposal_id = tx.ids.new("p")
+        self.proposal_id = name_proposal(tx)
         proposal = proposals.create(
             tx,
             proposal_id=self.proposal_id,
@@ -187,10 +170,8 @@ class _Asking:
             request_id=self._request_id,
             session_id=self._session_id,
             wave_id=self._wave_id,
-            call_id="",
             purpose=str(self._body["purpose"]),
             question=_QUESTION,
-            escalation="",
             items=self._body["items"],
             proposal_id=self.proposal_id,
         )
@@ -201,29 +182,26 @@ class _Asking:
                 decide_proposal(
                     tx, self._settings, self.proposal_id, "approved", by, shown_digest=digest
                 )
-                return
+                return True
             except Altered:
                 pass  # the session was never given this policy: the user decides
-        if session.status == "running":
-            detail = SessionWaiting(for_="proposal", why=proposal.title)
-            sessions.set_status(tx, self._session_id, "waiting", detail=detail)
+        let_wait(tx, session, proposal.title)
+        return True
 
     @property
     def _request_id(self) -> str:
         return f"q-{self.proposal_id.removeprefix('p-')}"
 
     def read_decided(self) -> Proposal | None:
-        """Return the proposal once it is decided; expire it when that is due."""
-        current = self.store.read_now(lambda c: proposals.load(c, self.proposal_id))
-        now = format_time(self.store.clock.now())
-        if current.status == "pending" and (current.expires_at or "~") <= now:
-            self.store.write_now(proposals.expire_due)
-            current = self.store.read_now(lambda c: proposals.load(c, self.proposal_id))
+        """Return the proposal once it is decided."""
+        current = read_newest(self.store, self.proposal_id)
         return None if current.status == "pending" else current
 
     def withdraw(self, tx: Tx, ending: Ending) -> None:
         """Close the proposal without an answer."""
-        if withdraw_now(tx, self.proposal_id, ending):
+        if proposals.find(tx.connection, self.proposal_id) is not None and withdraw_now(
+            tx, self.proposal_id, ending
+        ):
             self.settle(tx)
 
     def settle(self, tx: Tx) -> ReadAnswer:
@@ -244,13 +222,7 @@ class _Asking:
             )
         except Altered as error:
             return ReadAnswer(False, str(error), "", "decided")
-        session = sessions.load(tx.connection, self._session_id)
-        pending = tx.execute(
-            "SELECT 1 FROM proposals WHERE session_id=? AND status='pending' LIMIT 1",
-            (self._session_id,),
-        ).fetchone()
-        if session.status == "waiting" and pending is None:
-            sessions.set_status(tx, self._session_id, "running")
+        let_run(tx, self._session_id)
         if allowed:
             return ReadAnswer(True, "", "", "decided")
         if decided.status == "expired":

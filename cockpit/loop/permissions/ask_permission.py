@@ -17,13 +17,14 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.core.clock import format_time, parse_time
-from cockpit.core.errors import Altered, StoreError
+from cockpit.core.clock import parse_time
+from cockpit.core.errors import Altered
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.permissions.changed_input import InputNotChanged, restore_input
 from cockpit.loop.permissions.complete_edits import list_changed_files
-from cockpit.loop.permissions.judge_request import RequestRisk, judge_request
+from cockpit.loop.permissions.judge_request import judge_request
+from cockpit.loop.permissions.judge_tool import ToolRisk
 from cockpit.loop.permissions.permission_body import (
     PermissionProposal,
     Place,
@@ -33,19 +34,24 @@ from cockpit.loop.permissions.permission_body import (
 from cockpit.loop.permissions.question_form import fill_answers, read_answers
 from cockpit.loop.permissions.read_tool_request import reread_claude_tool
 from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.permissions.wait_for_answer import (
+    let_run,
+    let_wait,
+    name_proposal,
+    read_newest,
+    wait_for_answer,
+)
 from cockpit.loop.permissions.waiting_permission import (
     KIND,
     SHOWN_ANEW,
     load_newest,
     withdraw_now,
-    withdraw_permission,
 )
-from cockpit.loop.permissions.withdrawal import STOPPED, Ending, Withdrawal, ending_of
+from cockpit.loop.permissions.withdrawal import Ending, Withdrawal
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import ActionRefused
-from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
@@ -89,14 +95,14 @@ def _name(by: str) -> str:
     return "the user" if by == "person" else by
 
 
-def approving_policy_of(policy: str, judged: RequestRisk) -> str:
+def approving_policy_of(policy: str, judged: ToolRisk) -> str:
     """Return the name in which ``policy`` answers a request yes; '' leaves it to the user.
 
     ``trusted`` allows commits in a worktree of the agent's own, ``reads`` also what is known to only read
     ordinary files of the project, ``all`` whatever need not wait. Questions, settings of agents, secrets and
     places outside the project are never allowed so.
     """
-    if not judged.by_policy or judged.denied:
+    if judged.waits or judged.denied:
         return ""
     commits = judged.risk == "low" and not judged.reads
     passes = {"trusted": commits, "reads": commits or judged.reads, "all": True}
@@ -125,44 +131,17 @@ async def ask_permission(
     await asyncio.to_thread(asking.describe, await asyncio.to_thread(root.resolve))
     if asking.first.judged.denied:
         return await asking.refuse()
-    try:
-        if not await store.write(lambda tx: asking.propose(tx, policy, deadline_s)):
-            return await asyncio.to_thread(asking.fail, _TOO_MANY)
-        await _wait(store, change_waiter, asking, withdrawn)
-    except BaseException as error:  # cancelled, or the store failed: nothing will use an answer
-        ending = None if withdrawn is None else withdrawn.ending
-        if ending is None:
-            ending = ending_of(error) if isinstance(error, asyncio.CancelledError) else STOPPED
-        try:
-            await asyncio.shield(store.write(lambda tx: asking.withdraw(tx, ending)))
-        except StoreError:
-            pass  # it is closed or locked: the proposal is withdrawn as one whose process ended
-        raise
+    proposed = await wait_for_answer(
+        store,
+        change_waiter,
+        withdrawn or Withdrawal(),
+        propose=lambda tx: asking.propose(tx, policy, deadline_s),
+        read_decided=asking.read_decided,
+        withdraw=asking.withdraw,
+    )
+    if not proposed:
+        return await asyncio.to_thread(asking.fail, _TOO_MANY)
     return await asyncio.to_thread(asking.answer)
-
-
-async def _wait(
-    store: Store,
-    change_waiter: ChangeWaiter,
-    asking: _Asking,
-    withdrawn: Withdrawal | None,
-) -> None:
-    """Wait until the proposal is decided; ``withdrawn`` decides it too."""
-    decided = asyncio.create_task(change_waiter.wait_for(asking.read_decided))
-    waiting: set[asyncio.Task[Any]] = {decided}
-    if withdrawn is not None:
-        waiting.add(asyncio.create_task(withdrawn.wait()))
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        if decided.done():
-            decided.result()
-        else:
-            ending = (withdrawn.ending if withdrawn is not None else None) or STOPPED
-            await withdraw_permission(store, asking.proposal_id, ending)
-    finally:
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
 
 
 class _Asking:
@@ -221,7 +200,7 @@ class _Asking:
         ).fetchone()[0]
         if waiting >= MOST_WAITING:
             return False
-        self.proposal_id = _new_id(tx)
+        self.proposal_id = name_proposal(tx)
         proposal = self._create(tx, self.proposal_id, self.first, session.task_id, deadline_s)
         by_policy = approving_policy_of(policy, self.first.judged)
         # A question has no yes: only its user answers it.
@@ -233,9 +212,7 @@ class _Asking:
                 return True
         except Altered:
             pass  # the session was never given this policy: the user decides
-        if session.status == "running":
-            detail = SessionWaiting(for_="proposal", why=proposal.title)
-            sessions.set_status(tx, self.session_id, "waiting", detail=detail)
+        let_wait(tx, session, proposal.title)
         return True
 
     def _create(
@@ -265,19 +242,11 @@ class _Asking:
 
     def read_decided(self) -> Proposal | None:
         """Return the newest revision once it is decided; expire it, or show it anew, where that is due."""
-        current = self._load()
-        if current.status == "pending":
-            now = self.store.clock.now()
-            if current.expires_at is not None and current.expires_at <= format_time(now):
-                self.store.write_now(proposals.expire_due)
-                current = self._load()
-            elif self._stamp() != self._stamps:
-                self._show_anew(current)
-                current = self._load()
+        current = read_newest(self.store, self.proposal_id)
+        if current.status == "pending" and self._stamp() != self._stamps:
+            self._show_anew(current)
+            current = read_newest(self.store, self.proposal_id)
         return None if current.status == "pending" else current
-
-    def _load(self) -> Proposal:
-        return self.store.read_now(lambda connection: load_newest(connection, self.proposal_id))
 
     def _stamp(self) -> list[tuple[int, int, int]]:
         """Return size and times of the files that would change, to notice that one did."""
@@ -314,7 +283,7 @@ class _Asking:
                 left = max(
                     timedelta(), parse_time(newest.expires_at) - tx.clock.now()
                 ).total_seconds()
-            self._create(tx, _new_id(tx), described, newest.task_id, left, newest.proposal_id)
+            self._create(tx, name_proposal(tx), described, newest.task_id, left, newest.proposal_id)
 
         self.store.write_now(write)
         if self._stamps:
@@ -324,23 +293,13 @@ class _Asking:
         """Close the proposal because the run that waited for it ended."""
         if proposals.find(tx.connection, self.proposal_id) is not None:
             withdraw_now(tx, self.proposal_id, ending)
-            self._resume_session(tx)
-
-    def _resume_session(self, tx: Tx) -> None:
-        """Let the session run on, unless another of its proposals waits."""
-        session = sessions.load(tx.connection, self.session_id)
-        pending = tx.execute(
-            "SELECT 1 FROM proposals WHERE session_id=? AND status='pending' LIMIT 1",
-            (self.session_id,),
-        ).fetchone()
-        if session.status == "waiting" and pending is None:
-            sessions.set_status(tx, self.session_id, "running")
+            let_run(tx, self.session_id)
 
     def answer(self) -> PermissionAnswer:
         """Return the decision as the journal records it, with the input that the user changed."""
 
         def read(tx: Tx) -> Proposal:
-            self._resume_session(tx)
+            let_run(tx, self.session_id)
             decided = load_newest(tx.connection, self.proposal_id)
             if decided.status == "approved":
                 return proposals.load_approved(tx.connection, decided.proposal_id)
@@ -395,11 +354,3 @@ class _Asking:
         if judged.denied:
             raise Altered(judged.denied)
         return changed
-
-
-def _new_id(tx: Tx) -> str:
-    """Return an id that no proposal has: creating one is idempotent, and an old answer must not count."""
-    proposal_id = tx.ids.new("p")
-    while proposals.find(tx.connection, proposal_id) is not None:
-        proposal_id = tx.ids.new("p")
-    return proposal_id

@@ -27,6 +27,7 @@ from cockpit.loop.permissions.permission_body import (
 )
 from cockpit.loop.permissions.read_tool_request import read_claude_tool
 from cockpit.loop.permissions.tool_request import PermissionOption
+from cockpit.loop.permissions.wait_for_answer import name_proposal
 from cockpit.loop.permissions.waiting_permission import KIND, is_abandoned
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
@@ -92,9 +93,7 @@ def revise_permission(
     left = None
     if proposal.expires_at is not None:
         left = max(timedelta(), parse_time(proposal.expires_at) - tx.clock.now())
-    revision_id = tx.ids.new("p")
-    while proposals.find(tx.connection, revision_id) is not None:
-        revision_id = tx.ids.new("p")
+    revision_id = name_proposal(tx)
     return proposals.create(
         tx,
         proposal_id=revision_id,

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from cockpit.access.commands.judge_command import Risk
 from cockpit.loop.permissions.judge_tool import (
     ToolRisk,
@@ -33,23 +31,7 @@ _DEEPEST = 60
 _CHANGES = frozenset(("edit", "delete", "move"))
 
 
-class RequestRisk(Struct, frozen=True):
-    """The judgement of one request."""
-
-    risk: Risk
-    reasons: tuple[str, ...] = ()
-    """Why it is not low, in plain words."""
-    denied: str = ""
-    """Why it is never allowed; '' when no deny rule matches."""
-    reads: bool = False
-    """Whether it is known to only read ordinary files of the project."""
-    sensitive: bool = True
-    """Whether no rule of the user may allow it from now on."""
-    by_policy: bool = False
-    """Whether a policy may answer it: not a question to the user, nor what cannot be judged."""
-
-
-def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
+def judge_request(request: ToolRequest, root: Path) -> ToolRisk:
     """Judge what ``request`` would do in the worktree ``root``. Blocks: it looks at files and programs."""
     line = request.command or join_words(list(request.argv))
     tool = (
@@ -61,14 +43,14 @@ def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
     )
     deep = is_too_deep(request.input)
     if denied := find_tool_denial(tool, {} if deep else request.input, line).words:
-        return RequestRisk("high", (denied,), denied=f"cockpit denies this: {denied}")
+        return ToolRisk("high", (denied,), denied=f"cockpit denies this: {denied}")
     for path in request.paths if request.kind in _CHANGES else ():
         if denied := find_write_denial(path, root=str(root), cwd=request.cwd):
-            return RequestRisk("high", (denied,), denied=f"cockpit denies this: {denied}.")
+            return ToolRisk("high", (denied,), denied=f"cockpit denies this: {denied}.")
     if deep or len(line) > _LONGEST or len(request.edits) > MOST_EDITS:
-        return RequestRisk("high", ("its input is too large or too deep to be judged",))
+        return ToolRisk("high", ("its input is too large or too deep to be judged",))
     if request.kind == "think" and not (line or list_tool_commands(dict(request.input))[0]):
-        return RequestRisk("medium", ("it is a question to you",))
+        return ToolRisk("medium", ("it is a question to you",), sensitive=True, waits=True)
     verdicts = list(_verdicts(request, line, root))
     if request.announced:
         verdicts.append(
@@ -83,7 +65,7 @@ def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
     sensitive = not verdicts or any(each.sensitive for each in verdicts)
     reads = bool(verdicts) and all(each.reads for each in verdicts)
     waits = risk == "high" or any(each.waits for each in verdicts)
-    return RequestRisk(risk, reasons, reads=reads, sensitive=sensitive, by_policy=not waits)
+    return ToolRisk(risk, reasons, reads=reads, sensitive=sensitive, waits=waits)
 
 
 def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]:

@@ -53,11 +53,11 @@ _WORDS_ONLY = frozenset(("--help", "-h", "--version"))
 
 class ToolRisk:
     """How risky a tool call is: ``risk`` (low, medium or high), the ``reasons`` that raised it, and
-    whether it only ``reads``, whether it ``waits`` for the user under every policy, and whether it is
-    ``sensitive``: no rule of the user may allow it from now on.
+    whether it only ``reads``, whether it ``waits`` for the user under every policy, whether it is
+    ``sensitive``: no rule of the user may allow it from now on, and why it is ``denied``; '' where it is not.
     Not a dataclass: importing those takes longer than a hook may."""
 
-    __slots__ = ("reads", "reasons", "risk", "sensitive", "waits")
+    __slots__ = ("denied", "reads", "reasons", "risk", "sensitive", "waits")
 
     def __init__(
         self,
@@ -67,12 +67,14 @@ class ToolRisk:
         reads: bool = False,
         sensitive: bool | None = None,
         waits: bool | None = None,
+        denied: str = "",
     ) -> None:
         self.risk: Risk = risk
         self.reasons = tuple(dict.fromkeys(reasons))
         self.reads = reads
         self.sensitive = risk == "high" if sensitive is None else sensitive
         self.waits = risk == "high" if waits is None else waits
+        self.denied = denied
 
 
 class Denial:
@@ -108,8 +110,8 @@ def find_denial(command: str) -> Denial:
     """Return what the deny rules say of a command line."""
     from cockpit.access.commands.command_table import DENIED
 
-    folded = _fold(command)
-    if not (any(name in folded for name in DENIED) or "dd" in folded):
+    names = "|".join(name for name in DENIED if name != "su")
+    if not re.search(rf"{names}|(?<![a-z])(?:su|dd)(?![a-z])", _fold(command)):
         return Denial()
     # Somewhere in it is a word of the table: only now is it worth what reading it takes.
     from cockpit.access.commands.judge_command import Place, judge_command

@@ -22,7 +22,8 @@ from cockpit.core.processes import current_process
 from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
 from cockpit.loop.permissions.complete_edits import CompleteEdits, complete_edits
-from cockpit.loop.permissions.judge_request import RequestRisk, is_too_deep, judge_request
+from cockpit.loop.permissions.judge_request import is_too_deep, judge_request
+from cockpit.loop.permissions.judge_tool import ToolRisk
 from cockpit.loop.permissions.permission_rules import TrustRule, propose_rule
 from cockpit.loop.permissions.question_form import describe_questions
 from cockpit.loop.permissions.tool_names import join_words
@@ -50,7 +51,7 @@ class PermissionProposal(Struct, frozen=True):
 
     title: str
     body: Mapping[str, Any]
-    judged: RequestRisk
+    judged: ToolRisk
     edits: CompleteEdits
     rule: TrustRule | None = None
     """The rule that would allow exactly this from now on."""
@@ -254,11 +255,11 @@ def _json(value: Any) -> str:
 
 
 def _judge_unshown(
-    judged: RequestRisk,
+    judged: ToolRisk,
     request: ToolRequest,
     fields: Sequence[tuple[str, str]],
     edits: CompleteEdits,
-) -> RequestRisk:
+) -> ToolRisk:
     """Return the judgement of a request of which the proposal shows a part: that part can do anything."""
     reasons = [
         f"{len(value) - MAX_FIELD:,} of {len(value):,} characters of its {name} are not shown"
@@ -271,9 +272,7 @@ def _judge_unshown(
         reasons.append("part of its input is not shown")
     if not reasons:
         return judged
-    return replace(
-        judged, risk="high", reasons=(*judged.reasons, *reasons), sensitive=True, by_policy=False
-    )
+    return ToolRisk("high", (*judged.reasons, *reasons), reads=judged.reads, denied=judged.denied)
 
 
 def _cut(text: str, most: int) -> str:

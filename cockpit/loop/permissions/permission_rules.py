@@ -20,8 +20,7 @@ from msgspec import Struct
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.find_checkout import find_checkout
-from cockpit.loop.permissions.judge_request import RequestRisk
-from cockpit.loop.permissions.judge_tool import locate_path
+from cockpit.loop.permissions.judge_tool import ToolRisk, locate_path
 from cockpit.loop.permissions.tool_names import join_words
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.store.trust.shape import Shape
@@ -60,7 +59,7 @@ class TrustRule(Struct, frozen=True):
         return f"r-{digest([self.agent, self.project, self.kind, self.what])[:8]}"
 
 
-def propose_rule(request: ToolRequest, judged: RequestRisk, root: Path) -> TrustRule | None:
+def propose_rule(request: ToolRequest, judged: ToolRisk, root: Path) -> TrustRule | None:
     """Return the rule that would allow exactly ``request`` from now on; None where none may.
 
     Nothing becomes a rule that names secrets, settings of agents, places outside the project or files that

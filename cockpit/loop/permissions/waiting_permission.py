@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from cockpit.core.processes import is_process_alive
 from cockpit.loop.permissions.withdrawal import WAITER_ENDED, Ending
-from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import EDITED, Proposal
@@ -53,14 +52,6 @@ def withdraw_now(tx: Tx, proposal_id: str, ending: Ending) -> bool:
     by = ending.decider(str(proposal.body.get("agent", "")))
     proposals.decide(tx, proposal.proposal_id, "expired", by=by, reason=ending.words)
     return True
-
-
-async def withdraw_permission(store: Store, proposal_id: str, ending: Ending) -> None:
-    """Close a permission that was answered elsewhere or whose agent is gone; ``ending`` says which.
-
-    Nothing happens if it was decided already. Raises ``NotFound``.
-    """
-    await store.write(lambda tx: withdraw_now(tx, proposal_id, ending))
 
 
 def has_abandoned(connection: sqlite3.Connection) -> bool:

@@ -57,7 +57,6 @@ from cockpit.loop.trust.short_card import add_card
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import ActionRefused
-from cockpit.store.journal.details.waves import WaveActed
 from cockpit.store.sessions import outbox, plans, proposals, waves
 from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
@@ -68,7 +67,6 @@ async def act(context: WaveContext) -> Wave:
     """Run or propose every call of the wave's plan, and take the wave from ``acting`` to ``learning``."""
     wave_id = context.wave.wave_id
     plan = context.store.read_now(lambda connection: plans.find(connection, wave_id))
-    action_count = 0
     stop_reason = ""
     for call in plan.calls if plan else ():
         if call["error"] or call["name"] == "finish":
@@ -85,11 +83,7 @@ async def act(context: WaveContext) -> Wave:
             await plan_tool.run_plan_call(context, call)
         else:
             stop_reason = await _run_action(context, call, stop_reason)
-            action_count += 1
-    acted = WaveActed(actions=action_count)
-    return await context.store.write(
-        lambda tx: waves.advance(tx, wave_id, "learning", detail=acted)
-    )
+    return await context.store.write(lambda tx: waves.advance(tx, wave_id, "learning"))
 
 
 async def _run_action(

@@ -1,7 +1,7 @@
 """Uncertain actions: a crash interrupted them, and it is unknown whether they ran.
 
 cockpit never repeats such an action by itself. The user may have it run again; a policy leaves it, and the
-agent is told so. See ``docs/reference/actions.md``, receipts.
+agent is told so. See ``docs/reference/actions.md``, outbox.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It runs as soon as an action has its receipt, and is committed before another one runs. Merging the same
 action twice changes nothing, so a wave that resumes after a crash may repeat it. See
-``docs/reference/backlog.md``, work in progress.
+``docs/reference/work-in-progress.md``.
 """
 
 from __future__ import annotations

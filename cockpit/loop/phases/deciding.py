@@ -68,7 +68,6 @@ from cockpit.store.journal.details.waves import (
     ModelCompleted,
     ModelMalformedCall,
     ModelRetried,
-    WaveDecided,
 )
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, outbox, plans, sessions, waves
@@ -287,9 +286,7 @@ async def _commit_plan(
                     payload=call["arguments"],
                 )
                 journal_continued(tx, call, planned)
-        return waves.advance(
-            tx, context.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls))
-        )
+        return waves.advance(tx, context.wave.wave_id, "acting")
 
     return await context.store.write(commit)
 

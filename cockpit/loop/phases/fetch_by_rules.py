@@ -100,13 +100,9 @@ async def request_by_rules(context: WaveContext) -> None:
                 request_id=f"q-{context.wave.wave_id}-rule-{rule.rule_id}",
                 session_id=context.session.session_id,
                 wave_id=context.wave.wave_id,
-                call_id="",
                 purpose=f"attention rule {rule.rule_id}",
                 question="What does the profile read in every session?",
-                escalation="",
                 items=items,
-                proposal_id=None,
-                auto=True,
                 decided_by=f"{_DECIDER}{rule.rule_id}",
                 rule=rule.rule_id,
             )

@@ -46,11 +46,10 @@ from cockpit.loop.user_message import USER_MESSAGE_SENT
 from cockpit.loop.wave_context import EVENT_LEASE_S, WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import FileRead
-from cockpit.store.context import observation_jobs, regranted_facts
+from cockpit.store.context import regranted_facts
 from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionWaiting
-from cockpit.store.journal.details.waves import WaveObserved
 from cockpit.store.sessions import (
     context_requests,
     events,
@@ -220,14 +219,7 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         most = profile.total_token_budget // KEPT_SHARE
         release_kept_results(tx, context.wave, results, most)
         regranted_facts.pin_for_wave(tx, _look_of(context), profile, overheads)
-    (total, new) = tx.execute(
-        "SELECT count(*), sum(ordinal=?) FROM session_facts WHERE session_id=?",
-        (context.wave.ordinal, context.session.session_id),
-    ).fetchone()
-    jobs = observation_jobs.summarize_wave(tx.connection, context.wave.wave_id)
-    planned, refused = jobs.planned, sum(jobs.refused.values())
-    detail = WaveObserved(facts=total, new=new or 0, jobs=planned, refused=refused)
-    return waves.advance(tx, context.wave.wave_id, "orienting", detail=detail)
+    return waves.advance(tx, context.wave.wave_id, "orienting")
 
 
 def _given_up_notice(tx: Tx, previous: Wave) -> Fact:

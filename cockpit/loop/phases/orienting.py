@@ -1,7 +1,7 @@
 """Orient: compile the wave's packet, once.
 
 After a crash before the packet is stored it is compiled again, to the same digest; after that this phase
-is skipped. See ``docs/reference/kernel.md``, compiler.
+is skipped. See ``docs/reference/kernel.md``, the compiler.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Packet, Rendering
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.waves import WaveOriented
 from cockpit.store.sessions import waves
 from cockpit.store.sessions.waves import Wave
 
@@ -167,5 +166,4 @@ def _store_packet(tx: Tx, context: WaveContext, packet: Packet, latency_ms: int)
         "deciding",
         packet_id=packet_id,
         profile_version=packet.profile_version,
-        detail=WaveOriented(packet_id=packet_id, digest=packet.digest),
     )

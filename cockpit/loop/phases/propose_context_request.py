@@ -30,8 +30,8 @@ from cockpit.loop.session_state.compare_with_packet import PacketComparison, com
 from cockpit.loop.trust.pass_items import pass_covered_items
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import ContextRequest, RequestRefused, parse_request
-from cockpit.observe.gateway import ContextGateway, Preview
-from cockpit.observe.preview_cost import band_for, sum_tokens
+from cockpit.observe.gateway import ContextGateway
+from cockpit.observe.preview_cost import Preview, band_for, sum_tokens
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.rendered_cost import sum_costs
 from cockpit.observe.scope_items import ScopeItem
@@ -202,8 +202,6 @@ def _serve_stored(
         question=body["question"],
         escalation=body["escalation"],
         items=body["items"],
-        proposal_id=None,
-        auto=True,
         decided_by=FROM_STORE,
         stored=sum(1 for item in body["items"] if not item["refused"]),
     )

@@ -39,12 +39,12 @@ def _find_command_request(context: WaveContext, payload: Run) -> dict[str, Any] 
         context.engine.ground.confined,
         pinned_rev=context.session.rev is not None,
     )
-    if reading is None or not reading.items:
+    if not reading:
         return None
     return {
         "purpose": payload.reason,
         "question": f"What does `{shlex.join(payload.argv)[:400]}` print?",
-        "scope": list(reading.items),
+        "scope": list(reading),
         "escalation": "",
     }
 

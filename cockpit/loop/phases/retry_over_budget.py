@@ -1,7 +1,7 @@
 """A wave that failed because its pinned facts had no room, made ready for another try.
 
 Nothing was compiled for it, so it may take in what the user changed since: the files that say who the agent
-is, the profile, and a larger budget. See ``docs/reference/kernel.md``, compiler.
+is, the profile, and a larger budget. See ``docs/reference/kernel.md``, the compiler.
 """
 
 from __future__ import annotations

@@ -190,10 +190,8 @@ def _grant(
         request_id="-".join(filter(None, ("q", context.wave.wave_id, name))),
         session_id=context.session.session_id,
         wave_id=context.wave.wave_id,
-        call_id="",
         purpose=purpose,
         question="What is this task about?",
-        escalation="",
         items=[
             {
                 "item": item,
@@ -205,8 +203,6 @@ def _grant(
             }
             for item, tokens in items.items()
         ],
-        proposal_id=None,
-        auto=True,
         decided_by=by,
     )
 

@@ -1,7 +1,7 @@
 """The prompt of a wave: rendered from its packet, and measured before the packet is stored.
 
 Orient measures it, so that the budget bounds what the model gets; Decide sends it; a stored packet renders
-to the same prompt again. See ``docs/reference/kernel.md``, compiler.
+to the same prompt again. See ``docs/reference/kernel.md``, the compiler.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.estimates import estimates
 from cockpit.store.estimates.estimates import EstimateRow
 from cockpit.store.journal.details.detail import decode_detail, detail_json
-from cockpit.store.journal.details.estimates import EstimateLearned, EstimateRevised, Expected
+from cockpit.store.journal.details.estimates import EstimateLearned, EstimateMade, Expected
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import waves
 from cockpit.store.sessions.sessions import RUNNER_PREFIX, Session
@@ -39,7 +39,7 @@ def correct_estimate(tx: Tx, session: Session, done: int) -> None:
     work_ms = measure_work(tx.connection, session.session_id)
     expected = correct(first, Used(done, tokens, session.cost_usd, work_ms))
     estimates.set_now(tx, row.subject, detail_json(expected))
-    event = EstimateRevised(
+    event = EstimateMade(
         subject=row.subject,
         unit=row.unit,
         kind=row.kind,
@@ -135,9 +135,10 @@ def count_waves(connection: sqlite3.Connection, session: Session) -> int:
         return 0 if last is None else last.ordinal
     turns, runs = (
         connection.execute(
-            "SELECT count(*) FROM journal WHERE session_id=? AND action=?",
+            "SELECT count(*) FROM journal WHERE session_id=? AND action=?"
+            " AND coalesce(json_extract(detail_json, '$.end'), '')=''",
             (session.session_id, str(action)),
         ).fetchone()[0]
-        for action in (Action.RUNNER_TURN_STARTED, Action.RUNNER_STARTED)
+        for action in (Action.RUNNER_TURN, Action.RUNNER_STARTED)
     )
     return int(turns or runs)

@@ -53,16 +53,6 @@ class Continued(Struct, frozen=True):
     proposal_id: str
     why: str
 
-    def body(self) -> dict[str, Any]:
-        """Return it as part of a planned call."""
-        return {
-            "action_id": self.action_id,
-            "root": self.root,
-            "times": self.times,
-            "proposal_id": self.proposal_id,
-            "why": self.why,
-        }
-
 
 def read_continued(call: Mapping[str, Any]) -> Continued | None:
     """Return what a planned call continues; None for one that begins a line."""

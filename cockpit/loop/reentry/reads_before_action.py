@@ -39,13 +39,9 @@ async def request_evidence(context: WaveContext) -> None:
             request_id=_request_id(context),
             session_id=context.session.session_id,
             wave_id=context.wave.wave_id,
-            call_id="",
             purpose=request.purpose,
             question=request.question,
-            escalation="",
             items=previews,
-            proposal_id=None,
-            auto=True,
             decided_by=DECIDER,
         )
 

@@ -84,9 +84,7 @@ def mark_continued(tx: Tx, context: WaveContext, calls: list[dict[str, Any]]) ->
             continue
         held.remove(match)
         event = match.event
-        call[CONTINUES] = Continued(
-            event.action_id, event.root, event.times, event.proposal_id, event.why
-        ).body()
+        call[CONTINUES] = {name: getattr(event, name) for name in Continued.__struct_fields__}
 
 
 def journal_continued(tx: Tx, call: Mapping[str, Any], action: OutboxAction) -> None:

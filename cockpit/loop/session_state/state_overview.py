@@ -152,8 +152,8 @@ def _agent_rows(connection: sqlite3.Connection, session_id: str) -> Iterator[Sta
     for path, version, first, last in connection.execute(
         "SELECT json_extract(detail_json,'$.path'), json_extract(detail_json,'$.version'),"
         " json_extract(detail_json,'$.first'), json_extract(detail_json,'$.last') FROM journal"
-        " WHERE session_id=? AND action IN (?,?) ORDER BY seq DESC LIMIT ?",
-        (session_id, str(Action.RUNNER_FILE_SEEN), str(Action.RUNNER_FILE_READ), _MOST_ROWS),
+        " WHERE session_id=? AND action=? ORDER BY seq DESC LIMIT ?",
+        (session_id, str(Action.RUNNER_FILE_READ), _MOST_ROWS),
     ):
         of_path = parts.setdefault(str(path), [])
         is_current = not of_path or of_path[0].version == version
@@ -188,8 +188,9 @@ def _skill_rows(connection: sqlite3.Connection, session_id: str) -> Iterator[Sta
         str(name): str(why)
         for name, why in connection.execute(
             "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
-            " WHERE action=? AND +session_id=? ORDER BY seq",
-            (str(Action.SKILL_LOADED), session_id),
+            " WHERE action=? AND +session_id=? AND json_extract(detail_json,'$.status')='loaded'"
+            " ORDER BY seq",
+            (str(Action.SKILL_CHANGED), session_id),
         )
     }
     wishes = read_wishes(connection, session_id)

@@ -73,8 +73,9 @@ def _read_state(connection: sqlite3.Connection | None, session_id: str) -> _Stat
     named = frozenset(read_named(connection, session_id)) - loaded
     rows = connection.execute(
         "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
-        " WHERE action IN (?,?,?) AND +session_id=? ORDER BY seq",
-        (*map(str, (Action.SKILL_LOADED, Action.SKILL_NAMED, Action.SKILL_UNLOADED)), session_id),
+        " WHERE action=? AND +session_id=?"
+        " AND json_extract(detail_json,'$.status') NOT IN ('wanted','unwanted') ORDER BY seq",
+        (str(Action.SKILL_CHANGED), session_id),
     )
     reasons = {str(name): str(why) for name, why in rows}
     reasons |= {link.skill.name: ASKED_WHY for link in present if link.skill.how == ASKED}

@@ -29,12 +29,7 @@ from cockpit.orient.skills.keep_skills import (
 )
 from cockpit.store.context import facts
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.skills import (
-    SkillLoaded,
-    SkillNamed,
-    SkillUnloaded,
-    SkillWanted,
-)
+from cockpit.store.journal.details.skills import SkillChanged
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, plans, waves
 
@@ -150,16 +145,19 @@ def read_wishes(connection: sqlite3.Connection, session_id: str) -> dict[str, Wi
     """
     wishes: dict[str, Wish] = {}
     rows = connection.execute(
-        "SELECT seq, at, json_extract(detail_json,'$.name'), json_extract(detail_json,'$.load'),"
-        " json_extract(detail_json,'$.why') FROM journal WHERE action=? AND +session_id=? ORDER BY seq",
-        (str(Action.SKILL_WANTED), session_id),
+        "SELECT seq, at, json_extract(detail_json,'$.name'),"
+        " json_extract(detail_json,'$.status')='wanted', json_extract(detail_json,'$.why')"
+        " FROM journal WHERE action=? AND +session_id=?"
+        " AND json_extract(detail_json,'$.status') IN ('wanted','unwanted') ORDER BY seq",
+        (str(Action.SKILL_CHANGED), session_id),
     ).fetchall()
     if not rows:
         return wishes
     mentions = connection.execute(
         "SELECT json_extract(detail_json,'$.name'), max(seq) FROM journal WHERE action=? AND"
-        " +session_id=? AND json_extract(detail_json,'$.how')='mention' GROUP BY 1",
-        (str(Action.SKILL_LOADED), session_id),
+        " +session_id=? AND json_extract(detail_json,'$.status')='loaded'"
+        " AND json_extract(detail_json,'$.how')='mention' GROUP BY 1",
+        (str(Action.SKILL_CHANGED), session_id),
     )
     mentioned = dict(mentions.fetchall())
     for seq, at, name, load, why in rows:
@@ -171,7 +169,8 @@ def read_wishes(connection: sqlite3.Connection, session_id: str) -> dict[str, Wi
 
 def want_skill(tx: Tx, session_id: str, name: str, *, load: bool, why: str = "") -> None:
     """Record that the user loads or unloads a skill in a session, from its next wave on."""
-    tx.journal(SkillWanted(name=name, load=load, why=why), session_id=session_id, actor="person")
+    wish = SkillChanged(name=name, status="wanted" if load else "unwanted", why=why)
+    tx.journal(wish, session_id=session_id, actor="person")
 
 
 def scope_of(engine: Engine, task_type: str) -> Scope:
@@ -358,8 +357,9 @@ def _record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice, room
         facts=[fact],
         job=f"{_JOB}{choice.how}",
     )
-    detail = SkillLoaded(
+    detail = SkillChanged(
         name=skill.name,
+        status="loaded",
         layer=skill.layer,
         how=choice.how,
         why=choice.why,
@@ -381,7 +381,9 @@ def name_skill(
     nearest = next((each for each in chosen if each.is_named and each.name not in there), None)
     if nearest is not None and nearest.name not in read_named(tx.connection, wave.session_id):
         layer = engine.skills.skills[nearest.name].layer
-        detail = SkillNamed(name=nearest.name, layer=layer, why=nearest.why, ordinal=wave.ordinal)
+        detail = SkillChanged(
+            name=nearest.name, status="named", layer=layer, why=nearest.why, ordinal=wave.ordinal
+        )
         _journal(tx, wave, detail)
 
 
@@ -389,13 +391,13 @@ def read_named(connection: sqlite3.Connection, session_id: str) -> dict[str, str
     """Read why skills were named for a session and not loaded, by name; they may be loaded by now."""
     rows = connection.execute(
         "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
-        " WHERE action=? AND +session_id=? ORDER BY seq",
-        (str(Action.SKILL_NAMED), session_id),
+        " WHERE action=? AND +session_id=? AND json_extract(detail_json,'$.status')='named' ORDER BY seq",
+        (str(Action.SKILL_CHANGED), session_id),
     )
     return {str(name): str(why) for name, why in rows}
 
 
-def _journal(tx: Tx, wave: waves.Wave, detail: SkillLoaded | SkillNamed | SkillUnloaded) -> None:
+def _journal(tx: Tx, wave: waves.Wave, detail: SkillChanged) -> None:
     tx.journal(
         detail,
         session_id=wave.session_id,
@@ -413,8 +415,11 @@ def unload_skill(tx: Tx, wave: waves.Wave, link: SkillLink, removal: Removal) ->
         " AND dedupe_key=? AND superseded_at IS NULL",
         (wave.ordinal, wave.session_id, f"{_JOB}{link.skill.name}"),
     )
-    _journal(
-        tx,
-        wave,
-        SkillUnloaded(name=removal.name, how=removal.how, why=removal.why, ordinal=wave.ordinal),
+    detail = SkillChanged(
+        name=removal.name,
+        status="unloaded",
+        how=removal.how,
+        why=removal.why,
+        ordinal=wave.ordinal,
     )
+    _journal(tx, wave, detail)

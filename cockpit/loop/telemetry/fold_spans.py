@@ -76,9 +76,9 @@ class SpanFold:
                 return self._end_wave(row, ordinal, "")
             case waves.WaveFailed(ordinal=ordinal):
                 return self._end_wave(row, ordinal, row.error_code or "failed")
-            case waves.WaveAdvanced():
+            case waves.WaveMoved(phase=phase):
                 if (wave := self._open.get(_wave(row))) is not None:
-                    wave.events.append((row.action.removeprefix("wave."), _nanoseconds(row.at)))
+                    wave.events.append((phase, _nanoseconds(row.at)))
             case waves.ModelCalled():
                 self._begin(_call(row), row)
             case waves.ModelCompleted() as completed:

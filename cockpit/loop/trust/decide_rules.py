@@ -178,7 +178,7 @@ def _require_recorded(tx: Tx, shape: Shape, decision: TrustDecision) -> None:
     if proposal.decided_by != "person" or shape not in shapes:
         raise NoRule(
             f"The evidence of {shape.rule_id} cannot be used: {decision.proposal_id} was not a request like"
-            " this that you approved. `cockpit debug journal verify` lists what was changed in the store."
+            " this that you approved. `cockpit debug journal` lists what was changed in the store."
         )
 
 

@@ -60,8 +60,6 @@ def pass_covered_items(
         question=str(body["question"]),
         escalation=str(body["escalation"]),
         items=[item for item in body["items"] if item["item"] in passed],
-        proposal_id=None,
-        auto=True,
         decided_by=coverage.by,
     )
     count_uses(tx, uses, draft)

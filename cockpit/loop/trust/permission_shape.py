@@ -11,8 +11,7 @@ from pathlib import Path
 from cockpit.act.command_line import CommandRefused, split_command
 from cockpit.learn.trust.command_shape import command_shape
 from cockpit.learn.trust.path_shape import folder_pattern
-from cockpit.loop.permissions.judge_request import RequestRisk
-from cockpit.loop.permissions.judge_tool import locate_path
+from cockpit.loop.permissions.judge_tool import ToolRisk, locate_path
 from cockpit.loop.permissions.tool_names import join_words
 from cockpit.loop.permissions.tool_request import ToolRequest
 
@@ -20,9 +19,9 @@ Described = tuple[tuple[str, ...], tuple[str, ...]]
 """The words of a shape, and the paths that it has folders for."""
 
 
-def describe_shape(request: ToolRequest, judged: RequestRisk, root: Path) -> Described | None:
+def describe_shape(request: ToolRequest, judged: ToolRisk, root: Path) -> Described | None:
     """Return the shape's words and paths; None for what no rule may cover."""
-    if judged.denied or not judged.by_policy or (judged.sensitive and not judged.reads):
+    if judged.denied or judged.waits or (judged.sensitive and not judged.reads):
         return None
     match request.kind:
         case "execute":

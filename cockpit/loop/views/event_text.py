@@ -6,7 +6,7 @@ output prints them in one line. See ``docs/reference/journal.md``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -38,11 +38,6 @@ from cockpit.store.sessions.sessions import model_for_people
 
 _LISTED_ITEMS = 6
 _SAYS_FAILED = ("failed", "rejected", "refused", "blocked")
-_DECISIONS: Mapping[type[Detail], str] = {
-    proposals.ProposalApproved: "approved",
-    proposals.ProposalRejected: "rejected",
-    proposals.ProposalDiscussed: "discussed",
-}
 
 
 class EventLine(msgspec.Struct, frozen=True):
@@ -146,13 +141,13 @@ def event_line(detail: Detail) -> EventLine | None:
         case notes.NoteChanged(change="forgotten"):
             why = f": {detail.reason}" if detail.reason else ""
             return EventLine("✎", f"note forgotten{why}: {detail.text}", "dim", detail.kind)
-        case skills.SkillLoaded():
+        case skills.SkillChanged(status="loaded"):
             return EventLine(
                 "✦", f"skill {detail.name}: {detail.why}", "dim", f"{detail.tokens:,} tokens"
             )
-        case skills.SkillNamed():
+        case skills.SkillChanged(status="named"):
             return EventLine("✧", f"skill {detail.name} may fit, not loaded: {detail.why}", "dim")
-        case skills.SkillUnloaded():
+        case skills.SkillChanged(status="unloaded"):
             return EventLine("✧", f"skill {detail.name} unloaded: {detail.why}", "dim")
         case waves.FeedbackRecorded(operator=waves.UserVerdict() as verdict) if verdict.verdict:
             good = verdict.verdict == "good"
@@ -161,27 +156,12 @@ def event_line(detail: Detail) -> EventLine | None:
             return EventLine("+" if good else "−", text, "good" if good else "warn", "you")
         case trust.OfRule():
             return _rule(detail)
-        case profiles.ProfileJudged():
+        case profiles.ProfileEnded() if detail.how != "rolled_back":
             return _judged(detail)
         case waves.WaveFailed():
             return EventLine("✗", f"wave {detail.ordinal}: {detail.message}", "bad")
         case _:
             return _model(detail) or _runner(detail)
-
-
-def hook_text(detail: agents.AgentReport, action: str) -> str:
-    """Word what a hook of an external agent reported; ``action`` is the event type."""
-    match detail:
-        case agents.AgentSessionStarted():
-            return "began"
-        case agents.AgentSessionEnded():
-            return f"ended: {detail.reason}" if detail.reason else "ended"
-        case agents.AgentHook():
-            text = detail.tool or detail.event or action
-            about = f" ({detail.about})" if detail.about else ""
-            return f"{text}: {detail.answer}{about}" if detail.answer else text
-        case _:
-            return action
 
 
 def list_items(items: Sequence[waves.ContextItem]) -> str:
@@ -228,11 +208,9 @@ def _state(kind: Kind, state: str, words: str | UnsetType) -> EventLine:
 def _estimate(detail: estimates.OfEstimate) -> EventLine | None:
     match detail:
         case estimates.EstimateMade():
-            text = expected_text(detail.expected, _unit_of(detail))
-            return EventLine("≈", text, "dim", basis_text(detail.expected))
-        case estimates.EstimateRevised():
-            text = f"now {expected_text(detail.expected, _unit_of(detail))}"
-            return EventLine("≈", text, "dim", detail.why)
+            now = "now " if detail.why else ""
+            text = f"{now}{expected_text(detail.expected, _unit_of(detail))}"
+            return EventLine("≈", text, "dim", detail.why or basis_text(detail.expected))
         case estimates.EstimateLearned(expected=estimates.Expected() as expected):
             low, high = expected.waves.low, expected.waves.high
             where = "within" if low <= detail.waves <= high else "outside"
@@ -243,9 +221,7 @@ def _estimate(detail: estimates.OfEstimate) -> EventLine | None:
             return None
 
 
-def _unit_of(
-    detail: estimates.EstimateMade | estimates.EstimateRevised | estimates.EstimateLearned,
-) -> str:
+def _unit_of(detail: estimates.EstimateMade | estimates.EstimateLearned) -> str:
     return unit_text(detail.unit, detail.model or "")
 
 
@@ -271,9 +247,9 @@ def _rule(detail: trust.OfRule) -> EventLine | None:
             return None
 
 
-def _judged(detail: profiles.ProfileJudged) -> EventLine:
+def _judged(detail: profiles.ProfileEnded) -> EventLine:
     """Say how a temporary change of the profile ended, and what it gained."""
-    is_kept = isinstance(detail, profiles.ProfilePromoted)
+    is_kept = detail.how == "promoted"
     end = "kept" if is_kept else "reverted"
     before, during = detail.base_quality, detail.quality
     measured = "too few of its waves were judged"
@@ -288,25 +264,25 @@ def _decision(detail: proposals.ProposalDecided) -> EventLine:
     by = f" by {person_name(detail.decided_by)}" if detail.decided_by else ""
     is_permission = detail.kind == "permission"
     verb = "allowed" if is_permission else "approved"
-    look = state_sign("proposal", _DECISIONS.get(type(detail), "expired"))
-    match detail:
-        case proposals.ProposalApproved():
+    look = state_sign("proposal", detail.status)
+    match detail.status:
+        case "approved":
             items = detail.narrowed
             narrowed = f", narrowed to {pluralize(len(items), 'item')}" if items else ""
             return EventLine(look.sign, f"{verb}{by}{narrowed}", look.tone)
-        case proposals.ProposalRejected():
+        case "rejected":
             return EventLine(
                 look.sign,
                 f"{'refused' if is_permission else 'rejected'}{by}",
                 look.tone,
                 detail.reason,
             )
-        case proposals.ProposalDiscussed(words=words) if words == EDITED:
+        case "discussed" if detail.reason == EDITED:
             look = state_sign("proposal", "edited")
             return EventLine(look.sign, f"edited{by}", look.tone)
-        case proposals.ProposalDiscussed():
-            return EventLine(look.sign, f"discussed{by}", look.tone, detail.words)
-        case proposals.ProposalExpired() if detail.is_taken_back:
+        case "discussed":
+            return EventLine(look.sign, f"discussed{by}", look.tone, detail.reason)
+        case _ if detail.is_taken_back:
             return EventLine("·", f"withdrawn: {detail.reason or 'no longer asked for'}", "dim")
         case _:
             return EventLine(look.sign, "expired without a decision", look.tone)
@@ -451,11 +427,12 @@ def _runner(detail: Detail) -> EventLine | None:
 
 def _agent_turn(detail: Detail) -> EventLine | None:
     match detail:
-        case agent_turns.RunnerTurnStarted() if detail.text:
-            return EventLine("→", f"told the agent: {detail.text}", "dim")
-        case agent_turns.RunnerTurnEnded() if detail.reason != "end_turn":
-            reason = detail.reason.replace("_", " ")
-            text = f"{reason}: {detail.message}" if detail.message else reason
+        case agent_turns.RunnerTurn(end=""):
+            told = f"told the agent: {detail.text}"
+            return EventLine("→", told, "dim") if detail.text else None
+        case agent_turns.RunnerTurn() if detail.end != "end_turn":
+            reason = detail.end.replace("_", " ")
+            text = f"{reason}: {detail.text}" if detail.text else reason
             look = state_sign("session", "paused")
             return EventLine(look.sign, f"the agent's turn ended: {text}", look.tone)
         case agent_turns.RunnerToolUpdated():
@@ -470,7 +447,7 @@ def _agent_turn(detail: Detail) -> EventLine | None:
         case agent_turns.RunnerChoices():
             names = {choice.id: choice.name for choice in detail.choices or ()}
             return EventLine("·", f"{detail.kind}: {names.get(detail.current, detail.current)}")
-        case agent_turns.RunnerFileRead() | agent_turns.RunnerFileSeen():
+        case agent_turns.RunnerFileRead():
             return EventLine("·", f"read {detail.path}:{detail.first}-{detail.last}")
         case agent_turns.RunnerFileWritten():
             return EventLine("✔", f"wrote {detail.path}", "good")

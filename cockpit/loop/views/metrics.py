@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from cockpit.core.read_record import decode_json
 from cockpit.loop.views.project_totals import Totals, collect_totals, read_totals
@@ -19,9 +18,11 @@ from cockpit.observe.scope_items import KINDS
 from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS, MORE
 from cockpit.store.context.packets import REASONS
 from cockpit.store.journal import journal, prune_anchor
-from cockpit.store.journal.details.detail import Part, decode_detail
+from cockpit.store.journal.details.detail import decode_detail
+from cockpit.store.journal.details.estimates import EstimateLearned, EstimateMade, Expected
 from cockpit.store.journal.details.profiles import ProfileChange, ProfileEnded
-from cockpit.store.journal.details.proposals import ProposalExpired
+from cockpit.store.journal.details.proposals import ProposalDecided
+from cockpit.store.journal.details.waves import FeedbackRecorded, ObservationJobs, PacketCompiled
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
@@ -61,38 +62,6 @@ class Counts(msgspec.Struct):
     """Estimates: ``made``, ``revised``, and ``within`` or ``outside`` their range of waves."""
 
 
-class _Packet(Part, frozen=True, kw_only=True):
-    """What is counted of a compiled packet; the rest of the detail is not read."""
-
-    token_used: int
-    drops: Mapping[str, int]
-
-
-class _Jobs(Part, frozen=True, kw_only=True):
-    sources: Mapping[str, Mapping[str, int]]
-    refused: Mapping[str, int]
-    latency_buckets: Mapping[str, int] | UnsetType = UNSET
-    latency_sum_ms: int | UnsetType = UNSET
-
-
-class _Waves(Part, frozen=True, kw_only=True):
-    low: float
-    high: float
-
-
-class _Expected(Part, frozen=True, kw_only=True):
-    waves: _Waves
-
-
-class _Learned(Part, frozen=True, kw_only=True):
-    waves: int
-    expected: _Expected | UnsetType = UNSET
-
-
-class _Feedback(Part, frozen=True, kw_only=True):
-    regret: bool
-
-
 class Counted(NamedTuple):
     """A row of the journal that is counted."""
 
@@ -114,16 +83,13 @@ class Metrics:
             Action.OBSERVATION_JOBS: self._observed,
             Action.FEEDBACK_RECORDED: self._judged,
             Action.ESTIMATE_MADE: self._estimated,
-            Action.ESTIMATE_REVISED: self._estimated,
             Action.ESTIMATE_LEARNED: self._learned,
             Action.PROFILE_PROPOSED: self._decided,
             Action.PROFILE_APPLIED: self._applied,
-            Action.PROFILE_REVERTED: self._ended,
-            Action.PROFILE_PROMOTED: self._ended,
-            Action.PROFILE_ROLLED_BACK: self._ended,
+            Action.PROFILE_ENDED: self._ended,
             Action.PROFILE_APPROVED: self._decided,
             Action.PROFILE_REJECTED: self._decided,
-            Action.PROPOSAL_EXPIRED: self._expired,
+            Action.PROPOSAL_DECIDED: self._expired,
         }
 
     def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> Metrics:
@@ -245,7 +211,7 @@ class Metrics:
         yield from collect_totals(self.totals)
 
     def _compiled(self, row: Counted | Row) -> None:
-        packet = decode_detail(_Packet, row.detail_json)
+        packet = decode_detail(PacketCompiled, row.detail_json)
         self.counts.packet_tokens_used = packet.token_used
         for reason, count in packet.drops.items():
             _add(self.counts.drops, reason if reason in _REASONS else OTHER, count)
@@ -255,31 +221,28 @@ class Metrics:
             self.counts.overflows += 1
 
     def _observed(self, row: Counted | Row) -> None:
-        jobs = decode_detail(_Jobs, row.detail_json)
+        jobs = decode_detail(ObservationJobs, row.detail_json)
         for source, statuses in jobs.sources.items():
             named = self.counts.jobs.setdefault(source if source in KINDS else OTHER, {})
             for status, count in statuses.items():
                 _add(named, status if status in _JOB_STATUSES else OTHER, count)
         if dropped := jobs.refused.get(FACT_CAP, 0):
             _add(self.counts.drops, FACT_CAP, dropped)
-        # Rows of earlier versions of cockpit have percentiles only.
-        if isinstance(jobs.latency_buckets, Mapping):
-            for bound in _BOUNDS & jobs.latency_buckets.keys():
-                count = jobs.latency_buckets[bound]
-                _add(self.counts.latency_buckets, bound, count)
-        if isinstance(jobs.latency_sum_ms, int):
-            self.counts.latency_sum_ms += jobs.latency_sum_ms
+        for bound in _BOUNDS & jobs.latency_buckets.keys():
+            _add(self.counts.latency_buckets, bound, jobs.latency_buckets[bound])
+        self.counts.latency_sum_ms += jobs.latency_sum_ms
 
     def _judged(self, row: Counted | Row) -> None:
-        if decode_detail(_Feedback, row.detail_json).regret:
+        if decode_detail(FeedbackRecorded, row.detail_json).regret:
             self.counts.regrets += 1
 
     def _estimated(self, row: Counted | Row) -> None:
-        _add(self.counts.estimates, row.action.removeprefix("estimate."), 1)
+        why = decode_detail(EstimateMade, row.detail_json).why
+        _add(self.counts.estimates, "revised" if why else "made", 1)
 
     def _learned(self, row: Counted | Row) -> None:
-        learned = decode_detail(_Learned, row.detail_json)
-        if isinstance(learned.expected, _Expected):
+        learned = decode_detail(EstimateLearned, row.detail_json)
+        if isinstance(learned.expected, Expected):
             waves = learned.expected.waves
             is_within = waves.low <= learned.waves <= waves.high
             _add(self.counts.estimates, "within" if is_within else "outside", 1)
@@ -288,8 +251,8 @@ class Metrics:
         _add(self.counts.proposals, row.action.removeprefix(_PROFILE), 1)
 
     def _expired(self, row: Counted | Row) -> None:
-        expired = decode_detail(ProposalExpired, row.detail_json)
-        if expired.kind == "profile":
+        decided = decode_detail(ProposalDecided, row.detail_json)
+        if (decided.kind, decided.status) == ("profile", "expired"):
             _add(self.counts.proposals, "expired", 1)
 
     def _applied(self, row: Counted | Row) -> None:
@@ -297,10 +260,10 @@ class Metrics:
             self.counts.started += 1
 
     def _ended(self, row: Counted | Row) -> None:
-        how = row.action.removeprefix(_PROFILE)
-        if decode_detail(ProfileEnded, row.detail_json).proposal_id:
-            _add(self.counts.ended, how, 1)
-        if how != "promoted":
+        ended = decode_detail(ProfileEnded, row.detail_json)
+        if ended.proposal_id:
+            _add(self.counts.ended, ended.how, 1)
+        if ended.how != "promoted":
             self.counts.rollbacks += 1
 
 

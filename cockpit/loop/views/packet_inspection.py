@@ -101,8 +101,9 @@ def name_skill_reasons(
     rows = connection.execute(
         "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.ordinal'),"
         " json_extract(detail_json,'$.why') FROM journal"
-        " WHERE action=? AND +session_id=? ORDER BY seq",
-        (str(Action.SKILL_LOADED), session_id),
+        " WHERE action=? AND +session_id=? AND json_extract(detail_json,'$.status')='loaded'"
+        " ORDER BY seq",
+        (str(Action.SKILL_CHANGED), session_id),
     )
     reasons = {(f"skill:{name}", int(ordinal)): str(why) for name, ordinal, why in rows}
     reasons |= dict.fromkeys(select_asked(connection, session_id), ASKED_WHY)

@@ -1,6 +1,6 @@
 """The text of a review, a pull request or an issue, from what its session wrote, posted or proposed.
 
-Specified in ``docs/reference/loop.md``, results.
+Specified in ``docs/reference/loop.md``, ends.
 """
 
 from __future__ import annotations

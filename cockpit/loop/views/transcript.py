@@ -176,22 +176,14 @@ def _proposal(at: str, detail: proposals.ProposalCreated) -> Entry:
 
 
 def _decide(entry: Entry, at: str, detail: proposals.ProposalDecided) -> None:
-    words = ""
-    narrowed: tuple[str, ...] = ()
-    match detail:
-        case proposals.ProposalApproved():
-            entry.status, words, narrowed = "approved", detail.reason, detail.narrowed
-        case proposals.ProposalRejected():
-            entry.status, words = "rejected", detail.reason
-        case proposals.ProposalDiscussed(words=text) if text == EDITED:
-            entry.status = "edited"
-        case proposals.ProposalDiscussed():
-            entry.status, words = "discussed", detail.words
-        case proposals.ProposalExpired() if detail.is_taken_back:
-            entry.status, words = "withdrawn", detail.reason
-        case _:
-            entry.status = "expired"
-    verdict = {"by": detail.decided_by, "at": at, "words": words, "narrowed": list(narrowed)}
+    words, entry.status = detail.reason, detail.status
+    if detail.status == "discussed" and words == EDITED:
+        words, entry.status = "", "edited"
+    elif detail.is_taken_back:
+        entry.status = "withdrawn"
+    elif detail.status == "expired":
+        words = ""
+    verdict = {"by": detail.decided_by, "at": at, "words": words, "narrowed": [*detail.narrowed]}
     entry.verdict = {name: value for name, value in verdict.items() if value}
 
 

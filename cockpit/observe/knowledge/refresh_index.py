@@ -10,8 +10,7 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -21,7 +20,6 @@ from cockpit.core.project.project_trust import PROJECT_SKILLS
 from cockpit.observe.knowledge.chunk_document import kind_of_file
 from cockpit.observe.knowledge.index_store import (
     KnowledgeIndex,
-    ReadyDocument,
     prepare_document,
 )
 from cockpit.observe.knowledge.passage import FILE_KINDS
@@ -60,13 +58,7 @@ class Refreshed(Struct, frozen=True):
     """Documents that were indexed, newly or again."""
     dropped: int = 0
     is_complete: bool = True
-    """False when it stopped early, or when the project has more documents than are indexed."""
-
-
-async def list_documents(ground: ProjectSnapshot) -> list[str]:
-    """Return the paths of the files that could be documents. Raises ``SourceFailed``."""
-    listed = await list_files(ground, keep=is_document)
-    return [entry.path for entry in listed if entry.size <= MAX_BYTES]
+    """False when the project has more documents than are indexed."""
 
 
 def is_document(path: str) -> bool:
@@ -76,45 +68,45 @@ def is_document(path: str) -> bool:
 
 
 async def refresh_files(
-    index: KnowledgeIndex,
-    ground: ProjectSnapshot,
-    *,
-    stop: Callable[[], bool] = lambda: False,
-    rest_s: float = SHORT_REST_S,
+    index: KnowledgeIndex, ground: ProjectSnapshot, *, rest_s: float = SHORT_REST_S
 ) -> Refreshed:
     """Index what changed in the whole project, in a thread and in small steps with rests in between.
 
-    ``stop`` is asked between files. Raises ``SourceFailed`` where the files cannot be listed, and
+    Raises ``SourceFailed`` where the files cannot be listed, and
     :class:`~cockpit.observe.knowledge.index_store.IndexUnusable`.
     """
     # Before the files: what another process adds to both meanwhile is then not taken for gone.
     indexed = await asyncio.to_thread(index.list_stamps, FILE_KINDS)
-    paths = await list_documents(ground)
-    return await asyncio.to_thread(
-        index_listed, index, ground, indexed, paths, stop=stop, rest_s=rest_s
-    )
+    listed = await list_files(ground, keep=is_document)
+    paths = [entry.path for entry in listed if entry.size <= MAX_BYTES]
+    return await asyncio.to_thread(_refresh, index, ground.confined, indexed, paths, rest_s)
 
 
-def index_listed(
+def _refresh(
     index: KnowledgeIndex,
-    ground: ProjectSnapshot,
+    confined: Confined,
     indexed: Mapping[tuple[str, str], str],
     paths: Sequence[str],
-    *,
-    stop: Callable[[], bool] = lambda: False,
-    rest_s: float = SHORT_REST_S,
+    rest_s: float,
 ) -> Refreshed:
-    """Index what changed among ``paths``, all documents of the project, since ``indexed``. Blocks.
-
-    ``indexed`` are the stamps of the index, read before the files were listed.
-    """
+    """Index what changed among ``paths``, all documents of the project, since ``indexed``. Blocks."""
     within = paths[:MAX_DOCUMENTS]
     current = set(within)
     gone = [key for key in indexed if key[1] not in current]
-    changes = _change(index, ground.confined, within, indexed)
-    done = _run_steps(changes, gone, index, stop, rest_s)
-    complete = done.is_complete and len(within) == len(paths)
-    return Refreshed(len(paths), done.changed, done.dropped, complete)
+    changed = 0
+    pause_at = time.monotonic() + STEP_S
+    for path in within:
+        outcome = _index_file(index, confined, path, indexed)
+        changed += bool(outcome)
+        if outcome is None:
+            for kind in FILE_KINDS:
+                if (kind, path) in indexed:
+                    index.drop_document(kind, path)
+        if time.monotonic() >= pause_at:
+            time.sleep(rest_s)  # the event loop's thread is waiting for the interpreter
+            pause_at = time.monotonic() + STEP_S
+    dropped = sum(index.drop_document(*key) for key in gone)
+    return Refreshed(len(paths), changed, dropped, len(within) == len(paths))
 
 
 def refresh_paths(
@@ -142,54 +134,12 @@ def refresh_stored(
     current: set[tuple[str, str]] = set()
     changed = 0
     for document in documents:
-        ready = _prepare_stored(document)
+        ready = prepare_document(document.kind, document.ref, document.title, document.text)
         current.add(ready.key)
         if indexed.get(ready.key) != ready.digest:
             changed += index.put_ready(ready, "stored")
     dropped = sum(index.drop_document(*key) for key in indexed if key not in current)
     return Refreshed(len(current), changed, dropped)
-
-
-@lru_cache(maxsize=256)
-def _prepare_stored(document: StoredDocument) -> ReadyDocument:
-    """Prepare a document that is not a file; each worktree of a chain has the same skills and notes."""
-    return prepare_document(document.kind, document.ref, document.title, document.text)
-
-
-def _run_steps(
-    changes: Iterator[bool],
-    gone: Iterable[tuple[str, str]],
-    index: KnowledgeIndex,
-    stop: Callable[[], bool],
-    rest_s: float,
-) -> Refreshed:
-    changed = dropped = 0
-    pause_at = time.monotonic() + STEP_S
-    for has_changed in changes:
-        changed += has_changed
-        if stop():
-            return Refreshed(changed=changed, is_complete=False)
-        if time.monotonic() >= pause_at:
-            time.sleep(rest_s)  # the event loop's thread is waiting for the interpreter
-            pause_at = time.monotonic() + STEP_S
-    for key in gone:
-        dropped += index.drop_document(*key)
-    return Refreshed(changed=changed, dropped=dropped)
-
-
-def _change(
-    index: KnowledgeIndex,
-    confined: Confined,
-    paths: Sequence[str],
-    indexed: Mapping[tuple[str, str], str],
-) -> Iterator[bool]:
-    for path in paths:
-        outcome = _index_file(index, confined, path, indexed)
-        if outcome is None:
-            for kind in FILE_KINDS:
-                if (kind, path) in indexed:
-                    index.drop_document(kind, path)
-        yield bool(outcome)
 
 
 def _index_file(

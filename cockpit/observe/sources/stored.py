@@ -1,6 +1,6 @@
 """``receipt:W.P``, ``handoff:TASK``, ``wip:TASK``, ``note:QUERY``: what the store has, read back.
 
-A packet drops what has no room; nothing of it is lost. See ``docs/reference/loop.md``, scope items.
+A packet drops what has no room; nothing of it is lost. See ``docs/reference/loop.md``, context requests.
 """
 
 from __future__ import annotations

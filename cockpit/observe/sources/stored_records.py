@@ -1,6 +1,6 @@
 """What the store knows that a session may ask for: results of its calls, handoffs, work in progress, notes.
 
-See ``docs/reference/loop.md``, scope items.
+See ``docs/reference/loop.md``, context requests.
 """
 
 from __future__ import annotations

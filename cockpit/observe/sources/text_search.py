@@ -2,15 +2,12 @@
 
 The expression is Python's. It is matched in a separate process, because some expressions never finish,
 unless it is short and repeats nothing and the files are small.
-In large projects ripgrep, if installed, first narrows the files to those that can match; it never
-changes the result.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -20,32 +17,21 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.access.run_program import run_program
-from cockpit.core.project.own_programs import find_program
 from cockpit.core.secrets import mask
 from cockpit.observe.path_globs import matches_glob
-from cockpit.observe.project_files import MAX_FILE_BYTES, FileEntry, list_files, read_contents
+from cockpit.observe.project_files import FileEntry, list_files, read_contents
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.sources.search_process import find_matches
 
 TIMEOUT_S = 20.0
 MAX_REGEX = 1_000
 
-MANY_FILES = 2_000
-"""From this many files on, ripgrep narrows them first."""
-
 _MATCHER = Path(__file__).with_name("search_process.py")
 _QUICK = re.compile(r"(?:[^\\\[(){}*+?|]|\\[^0-9]){1,200}", re.DOTALL)
 """Without repeats, groups and choices: at each place of a text, each character is compared once at most."""
 _QUICK_BYTES = 2_000_000
 """What a thread matches with these in no time. The start of a process takes longer."""
-_ARGV_BYTES = 100_000
 _LINE = 400
-# Expressions of which wider() can tell ripgrep something that matches at least as much.
-_SIMPLE = re.compile(
-    r"(?:[A-Za-z0-9_ /:;,<>=!@%&~`'\"-]|\\[.()\[\]{}*+?^$|\\/bdsw-]|[()|.^$*+?]"
-    r"|\[[A-Za-z0-9_ .:;,/-]+\]|\{[0-9]{1,3}(?:,[0-9]{1,3})?\})*+"
-)
-_ANY = re.compile(r"\\(.)|(\[[^\]]*\])|([.^$])", re.DOTALL)
 
 
 class SearchMatches(Struct, frozen=True):
@@ -66,7 +52,6 @@ async def search_text(
     glob: str | None = None,
     most: int,
     timeout_s: float = TIMEOUT_S,
-    many: int = MANY_FILES,
 ) -> SearchMatches:
     """Search the project's text files line by line. Raises :class:`SourceFailed`."""
     if len(regex) > MAX_REGEX:
@@ -76,8 +61,6 @@ async def search_text(
         raise SourceFailed(
             f"no file of the project matches {glob!r}" if glob else "there are no files"
         )
-    if ground.rev is None and len(files) > many:
-        files = await _narrowed(regex, ground, files)
     return await search_files(regex, ground, files, most=most, timeout_s=timeout_s)
 
 
@@ -167,58 +150,3 @@ def _shown(line: str, start: int) -> str:
         return masked
     begin = max(0, min(start, len(masked) - _LINE) - _LINE // 4)
     return f"{'…' if begin else ''}{masked[begin : begin + _LINE]}…"
-
-
-async def _narrowed(regex: str, ground: ProjectSnapshot, files: list[FileEntry]) -> list[FileEntry]:
-    """The files that may match according to ripgrep; all of them when it cannot say."""
-    program = find_program("rg")
-    if program is None or not can_widen(regex):
-        return files
-    matching: set[str] = set()
-    for batch in _batches([e for e in files if e.size <= MAX_FILE_BYTES]):
-        done = await run_program(
-            (program, "--no-config", "--text", "--files-with-matches", "--null",
-             "--no-messages", "--color=never", "--encoding=none",
-             f"--regexp={widen_for_ripgrep(regex)}", "--", *batch),
-            cwd=ground.root, timeout_s=TIMEOUT_S, max_bytes=16_000_000,
-        )  # fmt: skip
-        if done.code not in {0, 1} or done.timed_out or done.truncated:
-            return files
-        matching.update(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
-    return [entry for entry in files if entry.path in matching]
-
-
-def can_widen(regex: str) -> bool:
-    """Whether :func:`widen_for_ripgrep` can handle the expression."""
-    return _SIMPLE.fullmatch(regex) is not None
-
-
-def widen_for_ripgrep(regex: str) -> str:
-    """An expression that matches, in ripgrep, every line that ``regex`` matches in Python.
-
-    The two differ in what is a letter, a digit or a boundary, and in bytes that are not UTF-8: any
-    few bytes stand for those, and boundaries are left out.
-    """
-
-    def widen(match: re.Match[str]) -> str:
-        escaped, group, sign = match.groups()
-        if escaped == "b" or sign in {"^", "$"}:
-            return ""
-        if sign == "." or escaped in {"d", "s", "w"}:
-            return r"(?-u:[^\n]{1,4})"
-        return group or match[0]
-
-    return _ANY.sub(widen, regex)
-
-
-def _batches(files: Sequence[FileEntry]) -> list[list[str]]:
-    batches: list[list[str]] = [[]]
-    size = 0
-    for entry in files:
-        length = len(os.fsencode(entry.path)) + 1
-        if batches[-1] and size + length > _ARGV_BYTES:
-            batches.append([])
-            size = 0
-        batches[-1].append(entry.path)
-        size += length
-    return batches

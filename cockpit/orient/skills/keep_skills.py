@@ -1,6 +1,6 @@
 """Whether a loaded skill is still relevant: after a new message, and after waves that did not use it.
 
-See ``docs/reference/skills.md``, unloading.
+See ``docs/reference/skills.md``, in the packet.
 """
 
 from __future__ import annotations

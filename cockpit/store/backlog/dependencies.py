@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.backlog import TaskDependencyAdded, TaskDependencyRemoved
+from cockpit.store.journal.details.backlog import TaskDependencyChanged
 
 TYPES = ("blocks", "requires", "relates_to")
 
@@ -68,7 +68,7 @@ _SELECT = (
 def add(
     tx: Tx, task_id: str, depends_on_task_id: str, dependency_type: str = "blocks", *, by: str
 ) -> bool:
-    """Make ``task_id`` depend on the other task and journal ``task.dependency_added``.
+    """Make ``task_id`` depend on the other task and journal it.
 
     Both tasks must exist. A dependency that exists gets the new type; returns False when nothing
     changed. Raises :class:`DependencyCycle`.
@@ -91,7 +91,7 @@ def add(
         (task_id, depends_on_task_id, dependency_type, tx.now()),
     )
     tx.journal(
-        TaskDependencyAdded(
+        TaskDependencyChanged(
             task_id=task_id, depends_on_task_id=depends_on_task_id, dependency_type=dependency_type
         ),
         actor=by,
@@ -100,7 +100,7 @@ def add(
 
 
 def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
-    """Delete a dependency and journal ``task.dependency_removed``.
+    """Delete a dependency and journal it.
 
     Raises :class:`NotFound`.
     """
@@ -113,9 +113,10 @@ def remove(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str) -> None:
             f"{task_id} does not depend on {depends_on_task_id};"
             f" `cockpit tasks {task_id}` lists its dependencies."
         )
-    tx.journal(
-        TaskDependencyRemoved(task_id=task_id, depends_on_task_id=depends_on_task_id), actor=by
+    removed = TaskDependencyChanged(
+        task_id=task_id, depends_on_task_id=depends_on_task_id, dependency_type=""
     )
+    tx.journal(removed, actor=by)
 
 
 def select_prerequisites(connection: sqlite3.Connection, task_id: str) -> list[Dependency]:

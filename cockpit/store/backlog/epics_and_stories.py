@@ -25,11 +25,8 @@ from cockpit.store.backlog.backlog_ids import (
     unknown_id,
 )
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.backlog import (
-    EpicState,
-    StoryState,
-)
-from cockpit.store.journal.details.detail import Detail, record_row
+from cockpit.store.journal.details.backlog import BacklogChanged
+from cockpit.store.journal.details.detail import record_row
 
 PRIORITIES = ("P0", "P1", "P2", "P3")
 """Priorities of an epic, the most urgent first."""
@@ -85,7 +82,6 @@ class Parents(Struct, Generic[T], frozen=True):
     record: type[T]
     order: str
     """Columns that a list is sorted by."""
-    event: type[Detail]
 
     @property
     def key(self) -> str:
@@ -174,7 +170,7 @@ class Parents(Struct, Generic[T], frozen=True):
             f"INSERT INTO {self.kind.table}({','.join(self.columns)}) VALUES ({marks})",  # noqa: S608
             [getattr(row, column) for column in self.columns],
         )
-        tx.journal(record_row(self.event, row), actor=by)
+        tx.journal(record_row(BacklogChanged, row), actor=by)
         return row
 
     def change(self, tx: Tx, row: T, changes: Mapping[str, Any], *, by: str) -> T:
@@ -193,7 +189,7 @@ class Parents(Struct, Generic[T], frozen=True):
             f" WHERE {self.key}=?",
             [*(getattr(changed, name) for name in self.columns), self.id_of(row)],
         )
-        tx.journal(record_row(self.event, changed), actor=by)
+        tx.journal(record_row(BacklogChanged, changed), actor=by)
         return changed
 
     def _query(self, connection: sqlite3.Connection, clauses: str, values: Any) -> list[T]:
@@ -205,5 +201,5 @@ class Parents(Struct, Generic[T], frozen=True):
         return [self.record(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
-EPICS = Parents(EPIC, Epic, "priority, number", EpicState)
-STORIES = Parents(STORY, Story, "number", StoryState)
+EPICS = Parents(EPIC, Epic, "priority, number")
+STORIES = Parents(STORY, Story, "number")

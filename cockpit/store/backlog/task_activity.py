@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.backlog import TaskActivity, TaskFailed
+from cockpit.store.journal.details.backlog import TaskActivity
 
 ACTIVITY_TYPES = ("note", "file_change", "decision", "progress")
 """Types that users and agents may report; :func:`replace_with_summary` writes ``summary``."""
@@ -85,7 +85,7 @@ def replace_with_summary(tx: Tx, task_id: str, summary: str, *, by: str) -> int:
 def record_failure(
     tx: Tx, task_id: str, failure_type: str, reason: str, attempt: int | None = None, *, by: str
 ) -> Failure:
-    """Store that an attempt at the task failed and journal ``task.failed``.
+    """Store that an attempt at the task failed and journal it.
 
     ``attempt`` defaults to the one after the last.
     """
@@ -100,12 +100,7 @@ def record_failure(
     ).fetchone()
     failure = Failure(*row)
     tx.journal(
-        TaskFailed(
-            task_id=task_id,
-            failure_type=failure_type,
-            reason=failure.reason,
-            attempt=failure.attempt,
-        ),
+        TaskActivity(task_id=task_id, activity_type="failed", description=failure.reason),
         actor=by,
     )
     return failure

@@ -17,7 +17,7 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.store.backlog.backlog_ids import TASK, format_id, next_number, read_id, unknown_id
 from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.backlog import TaskCreated, TaskState
+from cockpit.store.journal.details.backlog import TaskState
 from cockpit.store.journal.details.detail import record_row
 
 _WORDS = (
@@ -192,7 +192,7 @@ def _where(
 
 
 def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
-    """Store ``draft`` and journal ``task.created``; returns the stored task.
+    """Store ``draft`` and journal it; returns the stored task.
 
     The id and the times are set here. ``number`` is for an import that keeps ids; otherwise the
     next free one is used.
@@ -210,9 +210,7 @@ def insert(tx: Tx, draft: Task, *, number: int | None = None, by: str) -> Task:
         (task.task_id, own, now, *_values(task)),
     )
     stored = load(tx.connection, task.task_id)
-    tx.journal(
-        record_row(TaskCreated, stored, type=stored.task_type), actor=by, session_id=task.session_id
-    )
+    journal_change(tx, stored, by=by, session_id=task.session_id)
     return stored
 
 

@@ -11,12 +11,10 @@ from typing import Literal
 
 import msgspec
 
-from cockpit.store.chains.chains import Chain, count_progress
+from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.chains import (
-    BatchCompleted,
-    BatchStarted,
-    WorkerLoad,
+    BatchChanged,
 )
 
 BatchOutcome = Literal["completed", "interrupted", "failed"]
@@ -65,13 +63,12 @@ def record_batch_start(
     ``size`` is the number of tasks that the batch may hold.
     """
     tx.journal(
-        BatchStarted(
+        BatchChanged(
             chain_id=chain.chain_id,
             ordinal=ordinal,
             batch=batch,
             size=size,
             task_ids=tuple(task_ids),
-            progress=count_progress(tx.connection, chain),
         ),
     )
 
@@ -128,7 +125,7 @@ def record_batch_end(
         ),
     )
     tx.journal(
-        BatchCompleted(
+        BatchChanged(
             chain_id=chain.chain_id,
             ordinal=ordinal,
             batch=batch,
@@ -140,22 +137,8 @@ def record_batch_end(
             review_failures=review_failures,
             tokens=tokens,
             next_size=next_size,
-            pressure=_pressure(tx, chain.chain_id, ordinal),
-            progress=count_progress(tx.connection, chain),
         ),
     )
-
-
-def _pressure(tx: Tx, chain_id: str, ordinal: int) -> WorkerLoad:
-    row = tx.execute(
-        "SELECT tokens, token_limit, dropped_share FROM chain_sessions"
-        " WHERE chain_id=? AND ordinal=?",
-        (chain_id, ordinal),
-    ).fetchone()
-    if row is None:
-        return WorkerLoad()
-    tokens, token_limit, dropped_share = row
-    return WorkerLoad(tokens=tokens, token_limit=token_limit, dropped_share=dropped_share)
 
 
 def select_for_chain(connection: sqlite3.Connection, chain_id: str) -> list[WorkerMetrics]:

@@ -19,13 +19,12 @@ FLAG_SUPERSEDED = 1
 FLAG_PINNED = 2
 FLAG_SHORT = 4
 BAND_SHIFT = 3
-PLACE_BITS = 32
 
 
 class Candidates(Struct, frozen=True):
     """``n`` facts as columns: lists of ``n`` strings, and texts of ``n`` comma-separated integers.
 
-    ``place`` is ``ordinal << PLACE_BITS | position``. ``flags`` is the band's index in ``BANDS``
+    ``flags`` is the band's index in ``BANDS``
     shifted by ``BAND_SHIFT``, with ``FLAG_PINNED``, ``FLAG_SHORT`` (a pin that an outline satisfies)
     and ``FLAG_SUPERSEDED``. ``full``, ``outline`` (0: none) and ``reference`` are token counts, as
     rendered. ``cluster`` is equal for near-duplicates (0: none).
@@ -35,7 +34,7 @@ class Candidates(Struct, frozen=True):
     source_types: list[str]
     source_refs: list[str]
     dedupe_keys: list[str]
-    place: str
+    ordinal: str
     flags: str
     utility: str
     full: str
@@ -49,7 +48,7 @@ _LEVELS = ", ".join(f"group_concat({column})" for column in COST_COLUMNS)
 _SELECT = (
     "SELECT json_group_array(fact_id), json_group_array(source_type),"  # noqa: S608 - fixed words
     " json_group_array(source_ref), json_group_array(dedupe_key),"
-    f" group_concat((ordinal << {PLACE_BITS}) | position),"
+    " group_concat(ordinal),"
     f" group_concat(CASE band {_CODES} END"
     f" + {FLAG_PINNED} * (pinned_from IS NOT NULL AND pinned_from<=:ordinal"
     " AND (pinned_until IS NULL OR pinned_until>:ordinal))"
@@ -57,13 +56,14 @@ _SELECT = (
     f" + {FLAG_SUPERSEDED} * (superseded_at IS NOT NULL AND superseded_at<=:ordinal)),"
     f" group_concat(utility), {_LEVELS},"
     " group_concat(CASE cluster WHEN 0 THEN sketch ELSE cluster END)"
-    " FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"
+    # Along the primary key, which is the order of (ordinal, position).
+    " FROM session_facts NOT INDEXED WHERE session_id=:session AND ordinal<=:ordinal"
 )
 _strings = msgspec.json.Decoder(list[str]).decode
 
 
 def load_candidates(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Candidates:
-    """Every fact that the session has at wave ``ordinal``, in no particular order.
+    """Every fact that the session has at wave ``ordinal``, by (ordinal, position).
 
     Tokens are those that a prompt renders. Later facts, pins and supersessions do not show:
     the answer for a past wave never changes.

@@ -1,7 +1,7 @@
 """Answers to requests with an idempotency key, kept in the transaction that did the work.
 
 A repeat of the request gets the kept answer, also from another process and after a restart. See
-``docs/reference/http.md``, repeats.
+``docs/reference/http.md``, versions, pages and repeats.
 """
 
 from __future__ import annotations

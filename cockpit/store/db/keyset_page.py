@@ -1,7 +1,7 @@
 """One page of a table's ids, newest first, and the place at which the next page begins.
 
 Pages are cut by creation time and id, so rows that are added meanwhile move nothing from one page to the
-next. See ``docs/reference/http.md``, pages.
+next. See ``docs/reference/http.md``, versions, pages and repeats.
 """
 
 from __future__ import annotations

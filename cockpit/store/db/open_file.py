@@ -1,7 +1,7 @@
 """Whether the open database is still the file at its path.
 
 A connection to a deleted file keeps working, and all that it writes is lost with the process. Specified in
-``docs/reference/journal.md``, a store that is deleted while it is open.
+``docs/reference/journal.md``, the anchor outside the store.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ SECONDS = 30.0
 _LONGEST = 4_096
 
 ADVICE = (
-    "`cockpit debug journal verify` shows more. If you deleted the folder or restored a backup yourself,"
-    " accept the store with `cockpit debug journal anchor --accept`."
+    "`cockpit debug journal` shows more. If you deleted the folder or restored a backup yourself,"
+    " accept the store with `cockpit debug journal --accept`."
 )
 
 

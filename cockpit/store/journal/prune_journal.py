@@ -30,11 +30,10 @@ BATCH = 200
 
 KEPT_ACTIONS = (
     Action.BACKLOG_PLANNED,
-    Action.BATCH_COMPLETED,
+    Action.BATCH_CHANGED,
     Action.CHAIN_CHANGED,
-    Action.CHAIN_FOLLOWED,
     Action.CHAIN_SESSION_CHANGED,
-    Action.CHAIN_UNCONFINED,
+    Action.CHAIN_NOTED,
     Action.ESTIMATE_LEARNED,
     Action.HANDOFF_ARCHIVED,
     Action.JOURNAL_PRUNED,
@@ -107,7 +106,7 @@ def prune_journal(
     if verdict.broken is not None:
         raise StoreCorrupt(
             f"The journal is not pruned, because it does not verify: {verdict.broken[1]}."
-            " `cockpit debug journal verify` checks it."
+            " `cockpit debug journal` checks it."
         )
     moment = store.clock.now().strftime("%Y%m%dT%H%M%S%f")
     archive = store.read_now(

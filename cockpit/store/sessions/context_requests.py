@@ -67,26 +67,26 @@ def create(
     request_id: str,
     session_id: str,
     wave_id: str,
-    call_id: str,
     purpose: str,
     question: str,
-    escalation: str,
     items: Sequence[Mapping[str, Any]],
-    proposal_id: str | None,
-    auto: bool = False,
+    call_id: str = "",
+    escalation: str = "",
+    proposal_id: str | None = None,
     decided_by: str = "",
     rule: str = "",
     stored: int = 0,
 ) -> ContextRequest:
     """Store a request and journal it.
 
-    It is pending with its proposal, or (``auto``) approved at once because its items are declared
-    deterministic or fetched by the attention ``rule``; then ``decided_by`` names that. ``stored`` counts the
-    items that are served from stored facts. Idempotent by ``request_id``.
+    It is pending with its proposal, or approved at once because its items are declared deterministic or
+    fetched by the attention ``rule``; then ``decided_by`` names that. ``stored`` counts the items that are
+    served from stored facts. Idempotent by ``request_id``.
     """
     row = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
     if row is not None:
         return _read(row)
+    auto = decided_by != ""
     items = mask_value([dict(item) for item in items])
     approved = [item["item"] for item in items if not item.get("refused")] if auto else []
     purpose, question, escalation = mask(purpose), mask(question), mask(escalation)

@@ -1,6 +1,6 @@
 """Hold a session while this process runs it: no other process runs it meanwhile.
 
-See ``docs/reference/kernel.md``, leases.
+See ``docs/reference/kernel.md``, events.
 """
 
 from __future__ import annotations

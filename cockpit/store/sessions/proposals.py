@@ -18,14 +18,7 @@ from cockpit.core.clock import Clock, format_time, milliseconds_between
 from cockpit.core.errors import AlreadyDecided, Altered, NotFound, Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.proposals import (
-    ProposalApproved,
-    ProposalCreated,
-    ProposalDecided,
-    ProposalDiscussed,
-    ProposalExpired,
-    ProposalRejected,
-)
+from cockpit.store.journal.details.proposals import ProposalCreated, ProposalDecided
 
 UNEDITABLE_ACTIONS = frozenset({"take_worktree", "drop_worktree", "adopt_tool", "settle"})
 """Types of actions without a text that the user could edit."""
@@ -179,7 +172,16 @@ def decide(
     if changed.rowcount != 1:
         raise AlreadyDecided(f"Proposal {proposal_id} was already decided.")
     tx.journal(
-        _decided(proposal, verdict, by, reason, tuple(items or ())),
+        ProposalDecided(
+            proposal_id=proposal_id,
+            kind=proposal.kind,
+            title=proposal.title,
+            status=verdict,
+            decided_by=by,
+            shown_digest=proposal.shown_digest,
+            reason=reason,
+            narrowed=tuple(items or ()),
+        ),
         actor=by,
         session_id=proposal.session_id,
         wave_id=proposal.wave_id,
@@ -231,26 +233,6 @@ def load_approved(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
         )
     require_as_shown(proposal)
     return proposal
-
-
-def _decided(
-    proposal: Proposal, verdict: str, by: str, reason: str, narrowed: tuple[str, ...]
-) -> ProposalDecided:
-    """Return the journal's record of a decision."""
-    head = {
-        "proposal_id": proposal.proposal_id,
-        "kind": proposal.kind,
-        "title": proposal.title,
-        "decided_by": by,
-        "shown_digest": proposal.shown_digest,
-    }
-    if verdict == "approved":
-        return ProposalApproved(**head, reason=reason, narrowed=narrowed)
-    if verdict == "rejected":
-        return ProposalRejected(**head, reason=reason)
-    if verdict == "discussed":
-        return ProposalDiscussed(**head, words=reason)
-    return ProposalExpired(**head, reason=reason)
 
 
 def set_deadline(tx: Tx, session_id: str, deadline_s: float) -> None:

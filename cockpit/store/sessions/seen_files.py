@@ -14,11 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.store.context import facts, packets
-from cockpit.store.journal.details.agent_turns import RunnerFileSeen
+from cockpit.store.journal.details.agent_turns import RunnerFileRead
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions.sessions import RUNNER_PREFIX
 
-_SEEN = (Action.RUNNER_FILE_SEEN, Action.RUNNER_FILE_READ)
 _MOST_SESSIONS = 50
 _MOST_ROWS = 400
 """Rows of one session that are looked at, the newest first."""
@@ -72,7 +71,7 @@ def _select_reported(
     connection: sqlite3.Connection, session_id: str, name: str
 ) -> Iterator[SeenFile]:
     """Yield what an external agent read, the newest first."""
-    for body in _select_bodies(connection, session_id, _SEEN):
+    for body in _select_bodies(connection, session_id):
         yield SeenFile(
             str(body["path"]),
             int(body["first"]),
@@ -123,21 +122,18 @@ def _join_parts(parts: list[SeenFile]) -> list[SeenFile]:
     return joined
 
 
-def has_seen(connection: sqlite3.Connection, session_id: str, seen: RunnerFileSeen) -> bool:
+def has_seen(connection: sqlite3.Connection, session_id: str, seen: RunnerFileRead) -> bool:
     """Whether the session's journal has this part of this version among its newest reads."""
     wanted = (seen.path, seen.version, seen.first, seen.last)
     names = ("path", "version", "first", "last")
-    bodies = _select_bodies(connection, session_id, _SEEN)
+    bodies = _select_bodies(connection, session_id)
     return any(tuple(body[name] for name in names) == wanted for body in bodies)
 
 
-def _select_bodies(
-    connection: sqlite3.Connection, session_id: str, actions: tuple[Action, Action]
-) -> Iterator[dict[str, Any]]:
-    """Yield the details of a session's newest rows of two kinds, the newest first."""
+def _select_bodies(connection: sqlite3.Connection, session_id: str) -> Iterator[dict[str, Any]]:
+    """Yield the session's newest reads, the newest first."""
     rows = connection.execute(
-        "SELECT detail_json FROM journal WHERE session_id=? AND action IN (?,?)"
-        " ORDER BY seq DESC LIMIT ?",
-        (session_id, *actions, _MOST_ROWS),
+        "SELECT detail_json FROM journal WHERE session_id=? AND action=? ORDER BY seq DESC LIMIT ?",
+        (session_id, str(Action.RUNNER_FILE_READ), _MOST_ROWS),
     )
     return (json.loads(text) for (text,) in rows)

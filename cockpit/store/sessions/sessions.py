@@ -108,7 +108,7 @@ class Session(Struct, frozen=True):
     cwd: str
     """Where the agent works: the checkout or a worktree; empty for the built-in agent."""
     branch: str
-    """The branch there when the session began; empty in older rows."""
+    """The branch there when the session began."""
     agent_session: str
     """The agent's own id of the session."""
 

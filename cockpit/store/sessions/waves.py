@@ -18,14 +18,11 @@ from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.details.waves import (
-    WaveActed,
     WaveAdvanced,
     WaveCompleted,
     WaveCreated,
-    WaveDecided,
     WaveFailed,
-    WaveObserved,
-    WaveOriented,
+    WaveMoved,
     WaveReentered,
     WaveStarted,
 )
@@ -33,14 +30,7 @@ from cockpit.store.journal.details.waves import (
 PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")
 FAILED = ("failed_retryable", "failed_terminal")
 
-_ENTERED: Mapping[str, type[WaveAdvanced]] = {
-    "observing": WaveStarted,
-    "orienting": WaveObserved,
-    "deciding": WaveOriented,
-    "acting": WaveDecided,
-    "learning": WaveActed,
-    "completed": WaveCompleted,
-}
+_ENTERED: Mapping[str, type[WaveMoved]] = {"observing": WaveStarted, "completed": WaveCompleted}
 
 
 class Wave(Struct, frozen=True):
@@ -121,14 +111,14 @@ def advance(
     wave_id: str,
     phase: str,
     *,
-    detail: WaveAdvanced | None = None,
+    detail: WaveStarted | None = None,
     packet_id: str | None = None,
     profile_version: int | None = None,
     latency_ms: int | None = None,
 ) -> Wave:
     """Enter the next phase and journal it.
 
-    ``detail`` is the journal's record of the phase; its ordinal and phase are filled in.
+    ``detail`` is the journal's record of the first phase; its ordinal and phase are filled in.
 
     Raises :class:`IllegalTransition` for any other phase; then nothing changed.
     """
@@ -154,7 +144,7 @@ def advance(
         wave.event_id,
     )
     if detail is None:
-        event = _ENTERED[phase](ordinal=wave.ordinal, phase=phase)
+        event = _ENTERED.get(phase, WaveAdvanced)(ordinal=wave.ordinal, phase=phase)
     else:
         event = structs.replace(detail, ordinal=wave.ordinal, phase=phase)
     _journal(tx, moved, event, latency_ms=latency_ms, at=now)

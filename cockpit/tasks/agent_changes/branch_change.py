@@ -5,6 +5,7 @@ Nothing is changed. See ``docs/reference/chains.md``, the branch of a chain.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -26,11 +27,18 @@ from cockpit.tasks.agent_changes.read_change import (
     WorktreeChange,
     compare_trees,
     read_change,
-    read_commits,
+    require_on_branch,
     snapshot_tree,
     tree_of,
 )
-from cockpit.tasks.git import WorktreeError, commit_of, git, try_git
+from cockpit.tasks.git import (
+    WorktreeError,
+    commit_of,
+    git,
+    try_git,
+    uncommitted_files,
+    worktree_lock,
+)
 from cockpit.tasks.worktree import worktree_name
 
 _MOST_COMMITS = 500
@@ -136,14 +144,13 @@ async def read_branch(store: Store, place: ProjectPaths, name: str) -> BranchCha
     tree = branch.tree
     if tree is None:
         return await _read_checkout(place, branch)
-    root = Path(tree.path)
     if tree.status in ("merged", "removed") and tree.merged_commit and tree.task_id:
         return await _read_merged(place, branch, tree.merged_commit)
-    if (root / ".git").exists():
-        change = await read_change(root, tree.branch, branch.into, branch.began)
-    else:
-        root = place.home
-        change = await read_commits(root, tree.branch, branch.into, branch.began)
+    is_checked_out = (Path(tree.path) / ".git").exists()
+    root = Path(tree.path) if is_checked_out else place.home
+    change = await read_change(
+        root, tree.branch, branch.into, branch.began, is_checked_out=is_checked_out
+    )
     if change is None:
         return BranchChange(branch, None, (), ())
     if tree.task_id is None and name.startswith("ch-"):
@@ -153,7 +160,7 @@ async def read_branch(store: Store, place: ProjectPaths, name: str) -> BranchCha
         change = replace(change, notes=notes)
     commits = await _list_commits(root, change.fork, change.tip)
     sides = await _read_sides(root, change) if change.conflicts else ()
-    solving = root != place.home and await is_solving(root)
+    solving = is_checked_out and await is_solving(root)
     return BranchChange(branch, change, commits, sides, solving)
 
 
@@ -212,3 +219,82 @@ async def _read_text(root: Path, commit: str, path: str) -> str | None:
     if not ended.ok or b"\0" in ended.stdout:
         return None
     return ended.text
+
+
+_MARKERS = (b"<<<<<<< ", b">>>>>>> ")
+_MOST_NAMES = 5
+
+
+async def begin_solving(store: Store, place: ProjectPaths, name: str) -> tuple[str, ...]:
+    """Merge the target into the branch of ``name``, in its worktree; returns the files with markers in them.
+
+    Raises :class:`WorktreeError`; then nothing is changed.
+    """
+    root, into, branch = await _find_solvable(store, place, name)
+    async with worktree_lock(place):
+        await require_on_branch(root, branch)
+        if await is_solving(root):
+            return await _list_unmerged(root)
+        if left := await uncommitted_files(root):
+            shown = ", ".join(left[:_MOST_NAMES])
+            raise WorktreeError(
+                f"The worktree has uncommitted files ({shown}); commit them there first."
+            )
+        ended = await try_git(root, "merge", "--no-commit", "--no-ff", "--no-verify", "-q", into)
+        if not ended.ok and not await is_solving(root):
+            raise WorktreeError(f"The merge could not begin: {ended.reason}")
+        return await _list_unmerged(root)
+
+
+async def finish_solving(store: Store, place: ProjectPaths, name: str) -> str:
+    """Commit the merge that was begun; returns the commit.
+
+    Raises :class:`WorktreeError` while conflict markers are left.
+    """
+    root, into, branch = await _find_solvable(store, place, name)
+    async with worktree_lock(place):
+        await require_on_branch(root, branch)
+        if not await is_solving(root):
+            raise WorktreeError("No merge has begun here.")
+        unmerged = await _list_unmerged(root)
+        marked = [path for path in unmerged if await asyncio.to_thread(_has_markers, root / path)]
+        if marked:
+            raise WorktreeError(f"Conflict markers are left in {', '.join(marked[:_MOST_NAMES])}.")
+        await git(root, "add", "--all", "--", ".")
+        short = into.removeprefix("refs/heads/")
+        await git(root, "commit", "--no-verify", "-q", "-m", f"Merge {short} into {branch}")
+        return (await git(root, "rev-parse", "HEAD")).strip()
+
+
+async def abort_solving(store: Store, place: ProjectPaths, name: str) -> None:
+    """Take the merge back that was begun: the worktree is as it was before. Raises :class:`WorktreeError`."""
+    root, _, branch = await _find_solvable(store, place, name)
+    async with worktree_lock(place):
+        await require_on_branch(root, branch)
+        if await is_solving(root):
+            await git(root, "merge", "--abort")
+
+
+async def _find_solvable(store: Store, place: ProjectPaths, name: str) -> tuple[Path, str, str]:
+    branch = await find_branch(store, place, name)
+    if branch.tree is None or not branch.into:
+        raise WorktreeError(f"{name} has no branch that could conflict.")
+    if branch.runs:
+        raise WorktreeError(f"{name} is in progress; wait for it, or stop it first.")
+    root = Path(branch.tree.path)
+    if not await asyncio.to_thread((root / ".git").exists):
+        raise WorktreeError("Its worktree is gone: press m, which makes it again, then come back.")
+    return root, branch.into, branch.tree.branch
+
+
+async def _list_unmerged(root: Path) -> tuple[str, ...]:
+    listed = await git(root, "diff", "--name-only", "--diff-filter=U", "-z")
+    return tuple(path for path in listed.split("\0") if path)
+
+
+def _has_markers(file: Path) -> bool:
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError:
+        return False  # it was removed: that solves it
+    return any(line.startswith(_MARKERS) for line in lines)

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+from cockpit.act.adapters.adapter import Adapter
 from cockpit.act.dispatch_actions import Dispatcher, settle
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import messages, outbox, proposals, sessions
+from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.tasks.agent_changes.change_payload import TAKE, TYPES
 from cockpit.tasks.agent_changes.merge_or_drop import change_adapters
 from cockpit.tasks.agent_changes.propose_change import (
+    TAKE,
+    TYPES,
     WORKTREE,
     create_proposal,
     describe_drop,
@@ -67,31 +71,43 @@ def describe_discussion(proposal: Proposal, words: str) -> str:
     return "\n".join(lines)
 
 
-async def carry_out(engine: Engine) -> None:
-    """Run every action over a worktree that is queued, or that a dead process left.
+async def run_queued(
+    engine: Engine,
+    adapters: Mapping[str, Adapter],
+    select_open: Callable[[sqlite3.Connection], Sequence[tuple[str, str]]],
+) -> AsyncIterator[tuple[str, OutboxAction, str]]:
+    """Run the actions of ``select_open`` (waves with their sessions) that are queued, or that a process left.
 
-    What fails is shown anew. Raises :class:`WorktreeError` with all that failed, after the last one.
+    Yields the session, the action as it ended, and the error ('' for none).
     """
-    dispatcher = Dispatcher(
-        engine.store, engine.ground, change_adapters(engine.store, engine.place)
-    )
-    problems = []
-    for wave_id, session_id in await engine.store.read(_select_open):
+    dispatcher = Dispatcher(engine.store, engine.ground, adapters)
+    for wave_id, session_id in await engine.store.read(select_open):
         await dispatcher.recover(session_id)
         for action in await dispatcher.run_wave(wave_id):
             ended = action
             if ended.phase == "uncertain":
                 # What is there counts: it is read and shown anew.
                 ended = await settle(engine.store, ended.action_id, "drop", by="engine")
-            if ended.phase == "confirmed":
-                await _report(engine, session_id, ended.action_id)
-            elif ended.phase == "failed_terminal":
-                shown = await propose_change(engine, session_id)
-                words = action.last_error or ended.last_error
-                if shown is not None:
-                    words += f" It is shown anew as {shown.proposal_id}."
-                problems.append(words)
-                await _note(engine, session_id, words)
+            if ended.phase in ("confirmed", "failed_terminal"):
+                yield session_id, ended, action.last_error or ended.last_error
+            # Another process carries out any other one now, and stores how it ended.
+
+
+async def carry_out(engine: Engine) -> None:
+    """Run every action over a worktree that is queued, or that a dead process left.
+
+    What fails is shown anew. Raises :class:`WorktreeError` with all that failed, after the last one.
+    """
+    adapters = change_adapters(engine.store, engine.place)
+    problems = []
+    async for session_id, ended, words in run_queued(engine, adapters, _select_open):
+        if ended.phase == "confirmed":
+            await _report(engine, session_id, ended.action_id)
+            continue
+        if (shown := await propose_change(engine, session_id)) is not None:
+            words += f" It is shown anew as {shown.proposal_id}."
+        problems.append(words)
+        await _note(engine, session_id, words)
     if problems:
         raise WorktreeError(" ".join(problems))
 

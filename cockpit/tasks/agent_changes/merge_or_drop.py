@@ -27,7 +27,7 @@ from cockpit.store.chains import worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
-from cockpit.tasks.agent_changes.change_payload import DROP, DROPPED, TAKE, ChangePayload
+from cockpit.tasks.agent_changes.propose_change import DROP, DROPPED, TAKE, ChangePayload
 from cockpit.tasks.agent_changes.read_change import (
     merge_trees,
     require_on_branch,

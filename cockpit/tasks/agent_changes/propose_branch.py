@@ -26,9 +26,10 @@ from cockpit.store.journal.details.sessions import SessionCompleted, SessionWait
 from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.tasks.agent_changes.branch_change import Branch, find_branch, is_solving
-from cockpit.tasks.agent_changes.change_payload import TAKE, TYPES
 from cockpit.tasks.agent_changes.propose_change import (
     INTO,
+    TAKE,
+    TYPES,
     WORKTREE,
     create_proposal,
     describe_drop,

@@ -23,7 +23,6 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
-from cockpit.tasks.agent_changes.change_payload import DROP, TAKE, TYPES, ChangePayload
 from cockpit.tasks.agent_changes.read_change import WorktreeChange, read_change, read_merged
 from cockpit.tasks.git import WorktreeError
 
@@ -42,8 +41,7 @@ async def propose_change(engine: Engine, session_id: str) -> Proposal | None:
     None for a session in the checkout, and where nothing changed. What cannot be compared becomes a notice
     of the session.
     """
-    session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
-    tree = await engine.store.read(lambda connection: _find_reviewed(connection, session))
+    session, tree = await engine.store.read(lambda c: _load_reviewed(c, session_id))
     if tree is None or INTO not in session.target:
         return None
     into = str(session.target[INTO])
@@ -66,8 +64,7 @@ async def propose_removal(engine: Engine, session_id: str) -> Proposal:
 
     Raises :class:`WorktreeError` where git cannot say so.
     """
-    session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
-    tree = await engine.store.read(lambda connection: _find_reviewed(connection, session))
+    session, tree = await engine.store.read(lambda c: _load_reviewed(c, session_id))
     if tree is None or INTO not in session.target:
         raise WorktreeError(f"{session_id} has no branch of its own.")
     into = str(session.target[INTO])
@@ -76,20 +73,10 @@ async def propose_removal(engine: Engine, session_id: str) -> Proposal:
     tip, snapshot = await read_merged(
         root, tree.branch, into, tree.base_commit, is_checked_out=is_checked_out
     )
-    payload = ChangePayload(
-        session=session_id,
-        worktree=tree.name,
-        agent=session.agent or "cockpit",
-        branch=tree.branch,
-        into=into,
-        base=tip,
-        tip=tip,
-        tree=snapshot,
-    )
     body = {
         "agent": session.agent,
         "project": engine.repo or engine.place.home.name,
-        "payload": msgspec.to_builtins(payload),
+        "payload": _describe_payload(session, tree, into, tip, tip, snapshot),
     }
     name = into.removeprefix("refs/heads/") or "the commit it began at"
     title, body = describe_drop(body, f"nothing that {name} does not have", is_merged=True)
@@ -119,10 +106,32 @@ def find_worktree(connection: sqlite3.Connection, cwd: str) -> Worktree | None:
     )
 
 
-def _find_reviewed(connection: sqlite3.Connection, session: Session) -> Worktree | None:
-    """Return the worktree that a session is about: the one that it names, or the one that it works in."""
-    name = session.target.get(WORKTREE)
-    return worktrees.load(connection, str(name)) if name else find_worktree(connection, session.cwd)
+def _load_reviewed(
+    connection: sqlite3.Connection, session_id: str
+) -> tuple[Session, Worktree | None]:
+    """Return a session with the worktree that it is about: the one that it names, or that it works in."""
+    session = sessions.load(connection, session_id)
+    if name := session.target.get(WORKTREE):
+        return session, worktrees.load(connection, str(name))
+    return session, find_worktree(connection, session.cwd)
+
+
+def _describe_payload(
+    session: Session, tree: Worktree, into: str, base: str, tip: str, snapshot: str
+) -> dict[str, Any]:
+    payload: dict[str, Any] = msgspec.to_builtins(
+        ChangePayload(
+            session=session.session_id,
+            worktree=tree.name,
+            agent=session.agent or "cockpit",
+            branch=tree.branch,
+            into=into,
+            base=base,
+            tip=tip,
+            tree=snapshot,
+        )
+    )
+    return payload
 
 
 def select_pending(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
@@ -150,18 +159,7 @@ def _write_proposal(
 ) -> Proposal | None:
     payload: dict[str, Any] = {}
     if change is not None:
-        payload = msgspec.to_builtins(
-            ChangePayload(
-                session=session.session_id,
-                worktree=tree.name,
-                agent=session.agent or "cockpit",
-                branch=tree.branch,
-                into=into,
-                base=change.base,
-                tip=change.tip,
-                tree=change.tree,
-            )
-        )
+        payload = _describe_payload(session, tree, into, change.base, change.tip, change.tree)
     for waiting in select_pending(tx.connection, session.session_id):
         if waiting.body["payload"] == payload:
             return waiting
@@ -296,3 +294,31 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
             f"{into} moved from {str(before.get('base'))[:10]} to {str(after['base'])[:10]}"
         )
     return changes
+
+
+TAKE = "take_worktree"
+"""The type of the action that merges a worktree's change."""
+DROP = "drop_worktree"
+"""The type of the action that removes a worktree and its branch."""
+TYPES = (TAKE, DROP)
+DROPPED = "refs/cockpit/dropped/"
+"""Where the work of a dropped worktree is kept, under its session's id."""
+
+
+class ChangePayload(msgspec.Struct, frozen=True):
+    """One worktree's change as it was shown; the adapters get exactly this."""
+
+    session: str
+    worktree: str
+    """Its name in the store."""
+    agent: str
+    """The agent's title, as the author of what it left uncommitted."""
+    branch: str
+    into: str
+    """The branch that it is merged into, as a full reference."""
+    base: str
+    """The commit of ``into`` when it was shown."""
+    tip: str
+    """The commit of the worktree's branch when it was shown."""
+    tree: str
+    """The tree of the worktree with what is not committed, when it was shown."""

@@ -77,61 +77,55 @@ class _Entry(Struct, frozen=True):
     blob: str
 
 
-async def read_change(root: Path, branch: str, into: str, began: str) -> WorktreeChange | None:
+async def read_change(
+    root: Path, branch: str, into: str, began: str, *, is_checked_out: bool = True
+) -> WorktreeChange | None:
     """Compare the worktree at ``root`` with where its branch began; None where it changed nothing.
 
     ``into`` is the reference that it would be merged into, ``began`` the commit that the worktree was made
-    at. Raises :class:`WorktreeError`, also where the agent left its branch.
+    at. Where it is not checked out, ``root`` is the user's checkout and only commits are compared. Raises
+    :class:`WorktreeError`, also where the agent left its branch.
     """
-    await require_on_branch(root, branch)
-    tip = await commit_of(root, f"refs/heads/{branch}")
-    if tip is None:
-        raise WorktreeError(f"The branch {branch} has no commit any more.")
-    base = await commit_of(root, into) if into else None
-    tree, uncommitted = await snapshot_tree(root, tip)
-    return await _compare(root, into, began, base, tip, tree, uncommitted)
+    snapshot = await _snapshot(root, branch, is_checked_out=is_checked_out)
+    return await _compare(root, into, began, *snapshot)
 
 
 async def read_merged(
-    root: Path, branch: str, into: str, began: str, *, is_checked_out: bool = True
+    root: Path, branch: str, into: str, began: str, *, is_checked_out: bool
 ) -> tuple[str, str]:
-    """Return tip and tree of a worktree whose branch has nothing left to merge.
+    """Return tip and tree of a branch that has nothing left to merge; arguments as of :func:`read_change`.
 
-    ``root`` is the worktree, or the user's checkout where the worktree is gone and only commits are left.
-    Raises :class:`WorktreeError` where it has, also where the agent left its branch.
+    Raises :class:`WorktreeError` where it has.
     """
-    tip = await commit_of(root, f"refs/heads/{branch}")
-    if tip is None:
-        raise WorktreeError(f"The branch {branch} has no commit any more.")
-    if is_checked_out:
-        await require_on_branch(root, branch)
-        tree, uncommitted = await snapshot_tree(root, tip)
-    else:
-        tree, uncommitted = await tree_of(root, tip), ()
-    base = await commit_of(root, into) if into else None
-    if await _compare(root, into, began, base, tip, tree, uncommitted) is not None:
+    tip, tree, uncommitted = await _snapshot(root, branch, is_checked_out=is_checked_out)
+    if await _compare(root, into, began, tip, tree, uncommitted) is not None:
         raise WorktreeError(f"{branch} has changed; look at its diff again.")
     return tip, tree
 
 
-async def read_commits(root: Path, branch: str, into: str, began: str) -> WorktreeChange | None:
-    """Compare the commits of ``branch`` with where it began, as :func:`read_change`, without any worktree."""
+async def _snapshot(
+    root: Path, branch: str, *, is_checked_out: bool
+) -> tuple[str, str, tuple[str, ...]]:
+    """Return the branch's commit, the tree of its files, and those of them that no commit holds so."""
+    if is_checked_out:
+        await require_on_branch(root, branch)
     tip = await commit_of(root, f"refs/heads/{branch}")
     if tip is None:
         raise WorktreeError(f"There is no branch {branch}; its work is merged or dropped.")
-    base = await commit_of(root, into) if into else None
-    return await _compare(root, into, began, base, tip, await tree_of(root, tip), ())
+    if not is_checked_out:
+        return tip, await tree_of(root, tip), ()
+    return tip, *await snapshot_tree(root, tip)
 
 
 async def _compare(
     root: Path,
     into: str,
     began: str,
-    base: str | None,
     tip: str,
     tree: str,
     uncommitted: tuple[str, ...],
 ) -> WorktreeChange | None:
+    base = await commit_of(root, into) if into else None
     met = await try_git(root, "merge-base", base or began, tip)
     fork = met.text.split()[0] if met.ok and met.text.strip() else began
     change = await compare_trees(root, fork, tip, tree, uncommitted)

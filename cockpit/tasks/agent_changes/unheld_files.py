@@ -41,7 +41,9 @@ async def add_unheld(root: Path, text: str, brought: Collection[str] = ()) -> No
     named = [
         path
         for state, path in left_out
-        if state == "!!" and path not in brought and _names(text, path)
+        if state == "!!"
+        and path not in brought
+        and re.search(rf"(?<![\w/.-]){re.escape(path)}", text)  # also what is in such a folder
     ]
     if named:
         listed = "\0".join(named).encode("utf-8", "surrogateescape")
@@ -101,11 +103,6 @@ async def _take_over(root: Path, path: str) -> bool:
         aside = root.with_name(f"{root.name}.{name}-{number}.git")
     state.rename(aside)
     return True
-
-
-def _names(text: str, path: str) -> bool:
-    """Whether a text names an ignored path, or what is in an ignored folder."""
-    return re.search(rf"(?<![\w/.-]){re.escape(path)}", text) is not None
 
 
 def _is_generated(path: str) -> bool:

@@ -22,10 +22,10 @@ from cockpit.store.journal import journal
 from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
-from cockpit.tasks.agent_changes.agent_folder import choose_folder
 from cockpit.tasks.agent_changes.carry_out import carry_out
 from cockpit.tasks.agent_changes.change_effects import CHANGE_EFFECTS
 from cockpit.tasks.agent_changes.propose_change import propose_change
+from cockpit.tasks.worktree import choose_folder
 
 AGENT = Path(__file__).with_name("scripted_agent.py")
 PATIENCE_S = 60.0

@@ -8,7 +8,7 @@ import pytest
 from agents.acp_client.acp_world import Acp
 
 from cockpit.agents.acp_client.bounded_transport import MOST_REQUESTS
-from cockpit.agents.acp_client.session_journal import MOST_ROWS
+from cockpit.agents.streams.agent_journal import MOST_ROWS
 from cockpit.agents.streams.stream_formats import LONGEST_TEXT
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ async def test_a_flood_of_text_ends_as_one_cut_message(acp: Acp) -> None:
 async def test_a_flood_of_tool_calls_leaves_a_bounded_number_of_rows(
     acp: Acp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cockpit.agents.acp_client.session_journal.MOST_ROWS", 100)
+    monkeypatch.setattr("cockpit.agents.streams.agent_journal.MOST_ROWS", 100)
     assert MOST_ROWS > 100
     session = await acp.run("calls 200")
     rows = acp.rows(session.session_id)

@@ -32,7 +32,7 @@ async def test_a_read_gives_the_file_as_it_is_and_records_version_and_lines(acp:
     assert asked["items"][0]["item"] == "file:note.txt:2-3"
     (fetched,) = acp.rows(session.session_id, "context.fetched")
     assert (fetched["facts"], fetched["new"]) == (1, 1)
-    (approved,) = acp.rows(session.session_id, "proposal.approved")
+    (approved,) = acp.rows(session.session_id, "proposal.decided")
     assert (approved["kind"], approved["decided_by"]) == ("context", "policy:reads")
 
 
@@ -88,7 +88,7 @@ async def test_a_read_that_is_not_granted(acp: Acp, how: str, words: str) -> Non
     else:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        (closed,) = acp.rows(session_id, "proposal.expired")
+        *_, closed = acp.rows(session_id, "proposal.decided")
         assert (closed["reason"], closed["decided_by"]) == (INTERRUPTED.words, "person")
     assert acp.pending() == [] and facts_of(acp, session_id) == []
 

@@ -48,7 +48,7 @@ async def test_everything_that_an_agent_says_is_journalled_as_what_it_is(acp: Ac
     ended = rows["runner.tool_ended"]
     assert (ended["kind"], ended["places"], ended["gated"]) == ("read", ["room.py:3"], False)
     assert "def area" in ended["summary"]
-    assert rows["runner.turn_ended"]["reason"] == "end_turn"
+    assert rows["runner.turn"]["end"] == "end_turn"
     kinds = {row["kind"]: row for row in acp.rows(session.session_id, "runner.choices")}
     assert kinds["model"]["current"] == "small" and len(kinds["mode"]["choices"]) == 2
 
@@ -75,9 +75,10 @@ async def test_skills_come_with_the_message_that_needs_them_and_once(
     store.write_now(lambda tx: want_skill(tx, session_id, "debugging", load=True))
     third = await ask("answer thanks")
     assert "The skill git applies no longer" in third and "[skill:debugging]" in third
-    loaded = [row["name"] for row in acp.rows(session_id, "skill.loaded")]
+    changes = acp.rows(session_id, "skill.changed")
+    loaded = [row["name"] for row in changes if row["status"] == "loaded"]
     assert loaded == ["git", "debugging"]
-    assert [row["name"] for row in acp.rows(session_id, "skill.unloaded")] == ["git"]
+    assert [row["name"] for row in changes if row["status"] == "unloaded"] == ["git"]
     assert await ask("/compact") == "You said: "
     fourth = await ask("answer work out which branch is stale")
     assert "skill" not in fourth, "an agent is not told of what it does not get"
@@ -157,7 +158,7 @@ async def test_a_permission_whose_agent_ends_says_what_happened(
     await acp.asked()
     (acp.world.root / "go").touch()
     await acp.until(lambda: not acp.pending() and not runs.any_running)
-    (closed,) = acp.rows(session_id, "proposal.expired")
+    (closed,) = acp.rows(session_id, "proposal.decided")
     assert closed["reason"] == withdrawal.AGENT_ENDED.words
 
 
@@ -208,7 +209,7 @@ async def test_an_agent_that_ignores_a_cancellation_is_ended(
     session_id = await acp.start("hang")
     task = acp.begin(session_id)
     pid = await acp.until(lambda: acp.load(session_id).pid.partition("/")[0])
-    await acp.until(lambda: acp.rows(session_id, "runner.turn_started"))
+    await acp.until(lambda: acp.rows(session_id, "runner.turn"))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert acp.load(session_id).status == "stopped"

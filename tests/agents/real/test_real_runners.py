@@ -78,7 +78,7 @@ def test_a_chain_of_three_tasks_over_acp(tmp_path: Path, runner: str) -> None:
         told = work(world, runner)
     assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "done"), told
     assert [row["status"] for row in world.rows("runner.ended")] == ["finished"] * 9
-    decided = [row["decided_by"] for row in world.rows("proposal.approved")]
+    decided = [row["decided_by"] for row in world.rows("proposal.decided")]
     assert decided == ["policy:all"] * 3
 
 

@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 from plan_world import Project
 
-from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
+from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS, BacklogPlanTarget
 from cockpit.backlog.planning.model_plan import MOST_TASKS, read_model_plan
 from cockpit.backlog.planning.parse_plan import read_plan
 from cockpit.backlog.planning.plan import PlanInvalid
 from cockpit.backlog.planning.plan_source import plan_source
-from cockpit.backlog.planning.propose_plan import plan_markdown
 from cockpit.backlog.service import create_task, set_status
 from cockpit.backlog.validation import TASK_TYPES
 from cockpit.core.project_paths import locate_project
@@ -181,14 +179,14 @@ def test_the_markdown_for_the_editor_is_the_same_plan(store: Store) -> None:
     assert again.waits == planned.waits
     assert again.tasks[1].files == planned.tasks[1].files
     grouped = store.read_now(lambda c: read_model_plan(c, GOOD, TASK_TYPES))
-    assert plan_markdown(read_plan(plan_source(grouped))) == plan_markdown(grouped)
+    assert plan_source(read_plan(plan_source(grouped))) == plan_source(grouped)
 
 
 def test_from_words_to_the_backlog_on_the_command_line(project: Project, tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(turn(GOOD), encoding="utf-8")
     model = f"script:{tmp_path / 'scenario.toml'}"
     ran = project.run("plan", "add OAuth login", "--model", model)
-    assert "- **#2** Test the login · test · after #1" in ran.stdout
+    assert "- [ ] #2 Test the login [test] (after #1)" in ran.stdout
     assert "≈ about" in ran.stdout
     [waiting] = json.loads(project.run("proposals", "--json").stdout)
     shown = project.run("proposals", waiting["proposal_id"]).stdout
@@ -205,7 +203,7 @@ def test_offline_it_says_that_it_needs_a_model(project: Project) -> None:
     assert "Planning this needs a model" in ran.stderr
     assert json.loads(project.run("tasks", "--json").stdout) == []
     planned = project.run("plan", "add a login with tests", "--model", "offline", "--json")
-    assert json.loads(planned.stdout)["plan"].count("**#") == 2
+    assert json.loads(planned.stdout)["plan"].count("] #") == 2
 
 
 INVALID: list[tuple[dict[str, Any], str]] = [

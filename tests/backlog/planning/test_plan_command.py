@@ -18,7 +18,7 @@ TEXT = "# Accounts\n\n- [ ] Seed the jitter\n- [ ] Refuse expired tokens (after 
 def test_from_file_to_backlog(project: Project) -> None:
     (project.root / "plan.md").write_text(TEXT, encoding="utf-8")
     told = project.run("plan", "plan.md")
-    assert "- **#2** Refuse expired tokens · feature · after #1" in told.stdout
+    assert "- [ ] #2 Refuse expired tokens [feature] (after #1)" in told.stdout
     assert "Nothing was added yet" in told.stderr
     [waiting] = json.loads(project.run("proposals", "--json").stdout)
     assert waiting["title"] == "Plan: Accounts (1 epic, 1 story, 2 tasks)"

@@ -5,8 +5,7 @@ With quadratic work each text would take many minutes.
 
 import pytest
 
-from cockpit.backlog.planning.task_details import read_detail
-from cockpit.backlog.planning.task_marks import hours_in, read_marks
+from cockpit.backlog.planning.task_marks import hours_in, read_detail, read_marks
 from cockpit.decide.offline.limits import is_within_rules
 
 LENGTH = 300_000

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.backlog import service
-from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
+from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS
 from cockpit.backlog.planning.plan import PlanInvalid
 from cockpit.backlog.planning.propose_plan import plan_result, propose
 from cockpit.core.clock import CountingIds, FixedClock
@@ -184,7 +184,7 @@ DIE = """
 import os, sys
 from pathlib import Path
 from cockpit.access.principals import PERSON
-from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
+from cockpit.backlog.planning.backlog_plan_target import APPROVAL_EFFECTS
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cockpit.backlog.planning.parse_plan import LONGEST, read_plan
 from cockpit.backlog.planning.plan import Plan, PlanInvalid
-from cockpit.backlog.planning.propose_plan import plan_markdown
+from cockpit.backlog.planning.plan_source import plan_source
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "reference" / "plans.md"
 
@@ -162,9 +162,9 @@ def test_any_text_is_read_or_refused_in_words(lines: list[str]) -> None:
     assert plan == read_plan(text)
     numbers = [task.number for task in plan.tasks]
     assert len(set(numbers)) == len(numbers) > 0
-    shown = plan_markdown(plan)
+    shown = plan_source(plan)
     for task in plan.tasks:
-        assert f"- **#{task.number}** {task.title}" in shown
+        assert f"] #{task.number} {task.title} [" in shown
     for wait in plan.waits:
         assert wait.task_id or wait.on in range(len(plan.tasks))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +11,12 @@ from chains.new_chain import create_chain_row
 from tasks.taskrun_world import World, finish, git
 
 from cockpit.backlog import service
-from cockpit.chains.batch_loop import WorkerEnd, run_batches
+from cockpit.chains.batch_loop import run_batches
 from cockpit.chains.handover import WorkerLimits
 from cockpit.chains.report.chain_report import collect_before_decay
 from cockpit.core.clock import SystemClock, format_time
 from cockpit.store.backlog import tasks
-from cockpit.store.chains import task_leases, workers
+from cockpit.store.chains import task_leases, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
@@ -37,6 +38,30 @@ class Hurried(SystemClock):
 
     async def sleep(self, seconds: float) -> None:
         await super().sleep(seconds / 100)
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """What the rows say of a worker that ended."""
+
+    reason: str
+    tokens: int
+    dropped_share: float
+    batches: int
+    tasks_done: int = 0
+    tasks_blocked: int = 0
+    interrupted: int = 0
+
+
+def read_end(connection: sqlite3.Connection, chain: Chain, ordinal: int) -> SessionEnd:
+    worker = workers.load(connection, chain.chain_id, ordinal)
+    counts = [
+        (each.tasks_done, each.tasks_blocked, each.interrupted)
+        for each in worker_metrics.select_for_chain(connection, chain.chain_id)
+        if each.ordinal == ordinal
+    ]
+    row = (worker.reason, worker.tokens, worker.dropped_share, worker.batches)
+    return SessionEnd(*row, *(counts[0] if counts else ()))
 
 
 @dataclass
@@ -87,20 +112,20 @@ class ChainWorld:
         scenario: str = ALL_PASS,
         limits: WorkerLimits | None = None,
         task_context: TaskContext | None = None,
-    ) -> WorkerEnd:
+    ) -> SessionEnd:
         """One session from its row's beginning to its end."""
         store = self.store
         limit = (limits.tokens if limits else None) or 1_000_000
         store.write_now(lambda tx: workers.start(tx, chain, ordinal, token_limit=limit))
-        ended = await run_batches(
+        reason = await run_batches(
             task_context or self.task_context(chain, ordinal, scenario),
             chain,
             ordinal,
             limits=limits or WorkerLimits(),
             say=self.hear,
         )
-        store.write_now(lambda tx: workers.end(tx, chain, ordinal, "clean", ended.reason))
-        return ended
+        store.write_now(lambda tx: workers.end(tx, chain, ordinal, "clean", reason))
+        return store.read_now(lambda seen: read_end(seen, chain, ordinal))
 
     def on_line(self, start: str, act: Callable[[], object]) -> None:
         """Do this when a line that begins so is said."""
@@ -127,7 +152,8 @@ class ChainWorld:
         return {task.task_id: task.status for task in found}
 
     def batches(self) -> list[dict[str, Any]]:
-        return [row.raw_detail() for row in self.rows("batch.completed")]
+        batches = [row.raw_detail() for row in self.rows("batch.changed")]
+        return [batch for batch in batches if batch["outcome"]]
 
     def rows(self, action: str) -> list[Any]:
         found = self.store.read_now(lambda seen: journal.rows(seen, limit=1_000_000))

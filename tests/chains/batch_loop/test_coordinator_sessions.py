@@ -72,7 +72,7 @@ async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
     ended = await chained.session(
         chain, task_context=task_context, limits=WorkerLimits(dropped_share=0.02)
     )
-    assert (ended.reason, ended.exceeded) == ("pressure", "dropped")
+    assert ended.reason == "pressure"
     assert 0.02 < ended.dropped_share < 1.0
     assert chained.statuses() == {first: "done", second: "todo"}
 

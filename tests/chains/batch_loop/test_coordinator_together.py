@@ -41,7 +41,7 @@ async def test_two_chains_at_once_never_take_one_task(chained: ChainWorld) -> No
     ended = await asyncio.gather(chained.session(first), chained.session(second))
     assert sum(one.tasks_done for one in ended) == 3
     assert chained.statuses() == dict.fromkeys(made, "done")
-    taken = [name for row in chained.rows("batch.started") for name in row.raw_detail()["task_ids"]]
+    taken = [name for row in chained.rows("batch.changed") for name in row.raw_detail()["task_ids"]]
     assert sorted(taken) == made
     steps = [row.raw_detail() for row in chained.rows("task.run.step")]
     begun = {step["task_id"] for step in steps if step["position"] == 1}

@@ -30,9 +30,11 @@ def test_as_json_in_a_time(project: Project) -> None:
     found = project.json(
         "stats", "--since", "2026-01-02", "--before", "2026-01-03T00:00+00:00", "--json"
     )
-    assert found["sessions"] == 1
-    assert found["context"]["mean"] == 0.7
-    assert found["tasks"] == {"done": 7, "blocked": 0, "per_session": 7.0, "each": [7]}
+    assert found["workers"] == 1
+    by_name = {each["name"]: each for each in found["measures"]}
+    assert by_name["Token limit used per worker"]["value"] == 0.7
+    tasks = by_name["Tasks per worker"]
+    assert (tasks["value"], tasks["each"], tasks["met"]) == (7.0, [7.0], False)
     assert found["since"] == "2026-01-02T00:00:00.000000Z"
 
 
@@ -43,7 +45,7 @@ def test_before_and_after(project: Project) -> None:
     assert "better" in told.stdout
     assert "3 workers ended before, 2 after" in told.stderr
     gap = project.json("stats", "--before", "2026-01-02", "--after", "2026-01-03", "--json")
-    assert (gap["before"]["sessions"], gap["after"]["sessions"]) == (3, 1)
+    assert (gap["before"]["workers"], gap["after"]["workers"]) == (3, 1)
 
 
 def test_times_that_are_none(project: Project) -> None:
@@ -63,7 +65,7 @@ def test_a_project_without_chains(tmp_path: Path) -> None:
     root = tmp_path / "new"
     root.mkdir()
     told = Project(root, tmp_path / "config").run("stats", "--json")
-    assert json.loads(told.stdout)["sessions"] == 0
-    assert json.loads(told.stdout)["batches"]["completed"] == 0
-    assert json.loads(told.stdout)["reviews"] == {"failure": None, "passed": 0, "failed": 0}
+    assert json.loads(told.stdout)["workers"] == 0
+    (reviews,) = [m for m in json.loads(told.stdout)["measures"] if m["name"] == "Reviews failed"]
+    assert (reviews["value"], reviews["detail"]) == (None, "0 of 0")
     assert list(root.iterdir()) == []

@@ -20,10 +20,8 @@ from cockpit.chains.remote.message_types import (
     decode,
     encode,
 )
-from cockpit.chains.remote.remote_proposals import show_proposal
+from cockpit.chains.remote.remote_proposals import DecisionSender, open_session, show_proposal
 from cockpit.chains.remote.remote_run import _DecisionTaker
-from cockpit.chains.remote.remote_session import open_session
-from cockpit.chains.remote.send_decisions import DecisionSender
 from cockpit.core.project_paths import locate_project
 from cockpit.store.chains import remote_runs, task_runs
 from cockpit.store.db.database import Store

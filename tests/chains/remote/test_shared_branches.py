@@ -12,7 +12,7 @@ from tasks.taskrun_world import World
 from cockpit.backlog import service
 from cockpit.chains.remote.merge_remote_work import local_branch
 from cockpit.chains.remote.message_types import base_branch, work_branch
-from cockpit.chains.remote.shared_branches import remove_merged, remove_shared
+from cockpit.chains.remote.shared_repository import remove_merged, remove_shared
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.db.transaction import Tx

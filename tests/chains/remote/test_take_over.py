@@ -16,7 +16,7 @@ from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.git import commit_of
-from cockpit.tasks.prepare_worktree import prepare_chain_branch
+from cockpit.tasks.merging import prepare_chain_branch
 
 
 @pytest.fixture

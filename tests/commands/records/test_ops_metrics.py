@@ -58,9 +58,9 @@ def test_a_run_is_logged_row_by_row_and_counted(project: Path, tmp_path: Path) -
     for line in later:
         for name in ("packet_id", "profile_id", "profile_version"):
             assert line[name] == compiled[line["wave_id"]][name], (line["action"], name)
-    assert any(line["latency_ms"] > 0 for line in waves if line["action"] == "wave.acted")
+    assert any(line["latency_ms"] > 0 for line in waves if line["action"] == "wave.advanced")
     assert lines[-1]["action"] == "session.completed"
-    exported = cockpit(project, "debug", "journal", "export").stdout.splitlines()
+    exported = cockpit(project, "journal", "--all", "--json").stdout.splitlines()
     kept = {row["seq"]: row["action"] for row in map(json.loads, exported)}
     assert all(kept[line["seq"]] == line["action"] for line in lines)
     counted = cockpit(project, "debug", "metrics").stdout

@@ -62,7 +62,8 @@ def test_proposed_approved_shown_and_rolled_back(run, propose):
     assert "outside any session" in text
 
     assert shown(run)["version"] == 1
-    done = json.loads(run("proposals", "approve", made["proposal_id"], "--json").stdout)
+    run("proposals", "approve", made["proposal_id"])
+    done = json.loads(run("proposals", made["proposal_id"], "--json").stdout)
     assert done["status"] == "approved"
     now = shown(run)
     assert (now["version"], now["horizon_waves"]) == (2, 3)
@@ -78,7 +79,7 @@ def test_proposed_approved_shown_and_rolled_back(run, propose):
     assert "The versions are the same" in run("profile", "diff", "1", "3").stdout
     history = json.loads(run("profile", "--json").stdout)
     assert [one["version"] for one in history] == [1, 2, 3]
-    run("debug", "journal", "verify")
+    run("debug", "journal")
 
 
 def test_a_refusal_prints_its_code_and_ends_with_three(run, propose, tmp_path):

@@ -119,7 +119,7 @@ def test_nobody_decides_in_time(at_desk, clock):
     shown = desk.store.read_now(lambda c: proposals.load(c, made.proposal_id))
     assert (kept.status, shown.status) == ("expired", "expired")
     assert desk.versions() == [1]
-    assert desk.actions("proposal.")[-1] == "proposal.expired"
+    assert desk.actions("proposal.")[-1] == "proposal.decided"
 
 
 def test_rolled_back_by_hand_at_any_time(at_desk):
@@ -131,7 +131,7 @@ def test_rolled_back_by_hand_at_any_time(at_desk):
     back = desk.roll_back()
     assert (back.version, desk.running()) == (3, None)
     assert desk.begin() == desk.begin()
-    assert desk.actions()[-1] == "orientation.profile.rolled_back"
+    assert desk.actions()[-1] == "orientation.profile.ended"
     with pytest.raises(IllegalTransition):
         desk.roll_back()
     assert desk.roll_back(to=2).version == 4
@@ -162,7 +162,7 @@ def test_what_was_better_stays_when_policy_says_so(at_desk, quality, how, same_a
     assert desk.begin(measure).version == 3
     found = desk.store.read_now(lambda c: profiles.select_versions(c, desk.name))
     assert found[2].digest == found[same_as - 1].digest
-    assert (found[2].duration_waves, desk.actions()[-1]) == (0, f"orientation.profile.{how}")
+    assert (found[2].duration_waves, desk.actions()[-1]) == (0, "orientation.profile.ended")
     line = event_line(desk.store.read_now(journal.rows)[-1].detail)
     end = "kept" if how == "promoted" else "reverted"
     assert line is not None and line.text.startswith(f"temporary profile change {end}: ")
@@ -322,5 +322,5 @@ def test_a_temporary_change_ends_once_however_it_ends(desk):
     desk.begin()
     assert "illegal_transition" in race(desk, "begin", "roll back", "begin", "roll back")
     assert desk.versions() == [1, 2, 3]
-    ended = [action for action in desk.actions() if action.endswith(("reverted", "rolled_back"))]
+    ended = [action for action in desk.actions() if action.endswith("profile.ended")]
     assert len(ended) == 1

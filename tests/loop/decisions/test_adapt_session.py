@@ -152,9 +152,9 @@ async def test_packets_shift_for_so_many_waves_and_return(project, tmp_path):
         "orientation.profile.proposed",
         "orientation.profile.approved",
         "orientation.profile.applied",
-        "orientation.profile.reverted",
+        "orientation.profile.ended",
     ]
-    ended = next(row for row in rows if row.action == "orientation.profile.reverted")
+    ended = next(row for row in rows if row.action == "orientation.profile.ended")
     begun = next(row for row in rows if row.seq > ended.seq and row.action == "wave.started")
     assert (ended.wave_id, ended.trace_id) == (begun.wave_id, begun.trace_id)
     assert begun.raw_detail()["ordinal"] == 2 + HELD + 1

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from cockpit.loop.permissions.judge_request import RequestRisk, judge_request
+from cockpit.loop.permissions.judge_request import judge_request
+from cockpit.loop.permissions.judge_tool import ToolRisk
 from cockpit.loop.permissions.read_tool_request import read_acp_tool
 
 
-def judge(root: Path, earlier: dict[str, Any] | None = None, **call: Any) -> RequestRisk:
+def judge(root: Path, earlier: dict[str, Any] | None = None, **call: Any) -> ToolRisk:
     request = read_acp_tool(
         {"toolCallId": "c", **call}, agent="kimi", earlier=earlier, cwd=str(root)
     )
@@ -42,7 +43,7 @@ HARMLESS = {"command": "cat a.py"}
 def test_a_second_field_never_passes_unasked(root: Path, extra: dict[str, Any]) -> None:
     assert judge(root, kind="execute", rawInput=HARMLESS).reads
     judged = judge(root, kind="execute", rawInput={**HARMLESS, **extra})
-    assert (judged.risk, judged.reads, judged.by_policy) == ("high", False, False)
+    assert (judged.risk, judged.reads, judged.waits) == ("high", False, True)
 
 
 @pytest.mark.parametrize("extra", [{"paths": [".env"]}, {"file": ".env"}, {"uri": "file:.env"}])
@@ -67,6 +68,6 @@ def test_a_second_file_never_passes_unasked(root: Path, extra: dict[str, Any]) -
 )
 def test_what_was_announced_and_what_is_asked_must_agree(root, announced, asked):
     judged = judge(root, announced, **asked)
-    assert (judged.risk, judged.by_policy) == ("high", False)
+    assert (judged.risk, judged.waits) == ("high", True)
     assert "it was announced as another call" in "; ".join(judged.reasons)
     assert judge(root, asked, **asked).reads

@@ -109,7 +109,7 @@ async def test_each_end_says_what_happened_wherever_it_is_read(world, name):
     assert shown_status(closed) == "withdrawn"
     text = proposal_text(closed)
     assert "· withdrawn ·" in text and ending.words in text
-    (row,) = [row for row in world.rows() if row.action == "proposal.expired"]
+    (row,) = [row for row in world.rows() if row.action == "proposal.decided"]
     assert f"withdrawn: {ending.words}" in Storyteller().tell(row)
     entry = transcript.entries(world.rows())[-1].record()
     assert (entry["status"], entry["verdict"]["words"]) == ("withdrawn", ending.words)
@@ -136,7 +136,7 @@ async def test_the_deadline_answers(world):
     world.store.clock.advance(61)  # type: ignore[attr-defined]
     answer = await asking
     assert (answer.allowed, answer.end, answer.by) == (False, "expired", "deadline")
-    (row,) = [row for row in world.rows() if row.action == "proposal.expired"]
+    (row,) = [row for row in world.rows() if row.action == "proposal.decided"]
     assert "expired without a decision" in Storyteller().tell(row)
     assert shown_status(world.load(answer.proposal_id)) == "expired"
 

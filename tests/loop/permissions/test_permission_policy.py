@@ -211,7 +211,7 @@ def test_what_a_project_link_leads_to_is_the_project(project, tmp_path):
     link = tmp_path / "by-another-way"
     link.symlink_to(project)
     judged = judge_request(edit(link / "calc.py", "a", "b"), project)
-    assert (judged.risk, judged.by_policy) == ("medium", True)
+    assert (judged.risk, judged.waits) == ("medium", False)
     body = describe_request(edit(link / "calc.py", "return", "give"), find_place(project)).body
     assert body["diffs"][0]["path"] == "calc.py"
 
@@ -292,7 +292,15 @@ def describe(request: ToolRequest) -> tuple[Any, ...]:
     judged = judge_request(request, project())
     rule = propose_rule(request, judged, project())
     line = request.command or " ".join(request.argv)
-    return (judged, line, rule.what if rule else "")
+    seen = (
+        judged.risk,
+        judged.reasons,
+        judged.reads,
+        judged.sensitive,
+        judged.waits,
+        judged.denied,
+    )
+    return (*seen, line, rule.what if rule else "")
 
 
 WORDS = st.sampled_from(

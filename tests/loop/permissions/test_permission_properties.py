@@ -171,7 +171,7 @@ async def test_one_decision_counts_whoever_races(project, tmp_path, round_):
     await asyncio.to_thread(lambda: [thread.join() for thread in threads])
     (row,) = [row for row in world.rows() if isinstance(row.detail, ProposalDecided)]
     assert len(won) == 1
-    assert row.action == {"withdrawn": "proposal.expired"}.get(won[0], f"proposal.{won[0]}")
+    assert row.detail.status == {"withdrawn": "expired"}.get(won[0], won[0])
     assert answer.allowed == (won[0] == "approved")
     assert answer.end == ("withdrawn" if won[0] == "withdrawn" else "decided")
     for store in stores:

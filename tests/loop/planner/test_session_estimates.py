@@ -74,9 +74,9 @@ async def test_what_is_done_is_the_history_of_the_next(runtime, script):
     lines = "\n".join(body_text(body))
     assert "from 5 past tasks" in lines
     assert "took    4 waves" in lines
-    accuracy = runtime.store.read_now(measure_chains).estimates
-    assert (accuracy.count, accuracy.waves[-1]) == (6, 0.0)
-    assert accuracy.within == 6
+    accuracy = runtime.store.read_now(measure_chains).rows[-1]
+    assert (len(accuracy.series), accuracy.series[-1]) == (6, 0.0)
+    assert "100% of 6 within" in accuracy.detail
 
 
 @pytest.mark.parametrize("end", ["blocked", "failed"])
@@ -106,7 +106,7 @@ async def test_it_is_corrected_once_when_the_range_is_passed(runtime, tmp_path):
     revised = [
         detail
         for action, detail in events(runtime.store, session.session_id)
-        if action == "estimate.revised"
+        if action == "estimate.made" and detail.why
     ]
     [corrected] = revised
     assert corrected.done == 2

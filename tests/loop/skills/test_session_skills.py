@@ -50,12 +50,15 @@ def script(script):
 def events(runtime: Runtime) -> list[tuple[str, str, str, int]]:
     rows = runtime.store.read_now(
         lambda connection: connection.execute(
-            "SELECT action, detail_json FROM journal WHERE action IN"
-            " ('skill.loaded','skill.named','skill.unloaded') ORDER BY seq"
+            "SELECT detail_json FROM journal WHERE action='skill.changed' ORDER BY seq"
         ).fetchall()
     )
-    details = [(action.split(".")[1], json.loads(detail)) for action, detail in rows]
-    return [(verb, body["name"], body.get("how", ""), body["ordinal"]) for verb, body in details]
+    bodies = [json.loads(detail) for (detail,) in rows]
+    return [
+        (body["status"], body["name"], body["how"], body["ordinal"])
+        for body in bodies
+        if body["status"] not in ("wanted", "unwanted")
+    ]
 
 
 async def run(runtime: Runtime, words: str, model: str, **fields: Any) -> str:

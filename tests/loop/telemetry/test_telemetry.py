@@ -108,11 +108,11 @@ async def test_a_session_is_one_trace_at_the_collector(project, tmp_path):
     assert agent.start_time_unix_nano <= wave.start_time_unix_nano <= tool.start_time_unix_nano
     assert tool.end_time_unix_nano <= wave.end_time_unix_nano <= agent.end_time_unix_nano
     assert [event.name for event in wave.events] == [
-        "started",
-        "observed",
-        "oriented",
-        "decided",
-        "acted",
+        "observing",
+        "orienting",
+        "deciding",
+        "acting",
+        "learning",
     ]
     assert chat.kind == Span.SPAN_KIND_CLIENT
     assert attributes(chat).keys() >= {

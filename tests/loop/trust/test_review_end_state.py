@@ -161,7 +161,7 @@ async def test_review_pr_24_asks_once_after_learning(project, gh, opened, tmp_pa
             ("pass", "file:tests/test_app.py"),
             ("card", "gh pr review 24 --approve"),
         ]
-        context = next(row for row in rows if row.action == "proposal.approved")
+        context = next(row for row in rows if row.action == "proposal.decided")
         assert context.actor.startswith("trust:t-")
 
         # Only what no rule covers is asked; and one pushback on the card suspends it.

@@ -61,7 +61,7 @@ def wip_of(project: Project) -> dict[str, Any]:
 
 def rows(project: Project, action: str) -> list[Any]:
     found = [
-        json.loads(line) for line in project.run("debug", "journal", "export").stdout.splitlines()
+        json.loads(line) for line in project.run("journal", "--all", "--json").stdout.splitlines()
     ]
     return [row for row in found if row["action"] == action]
 

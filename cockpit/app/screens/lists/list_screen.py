@@ -244,7 +244,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
         first = self._verb_of_enter(labels)
         hints = []
         for verb, label in labels.items():
-            (key, *_) = self._actions.get(f"{self.PANE}_{verb}").pane_keys
+            (key, *_) = self.actions.get(f"{self.PANE}_{verb}").pane_keys
             shown = ("⏎", "enter") if verb == first else (key, key)
             hints.append(KeyHintView(shown[0], label, press=shown[1]))
         if self._views or self.FILTER != "filter":

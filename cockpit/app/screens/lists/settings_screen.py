@@ -1,6 +1,6 @@
 """Settings: their values, where each comes from, and what is allowed; changed in the user's configuration.
 
-Specified in ``docs/reference/configuration.md``, on the screen.
+Specified in ``docs/reference/configuration.md``, changing settings.
 """
 
 from __future__ import annotations

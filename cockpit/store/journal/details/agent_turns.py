@@ -7,27 +7,19 @@ from msgspec import UNSET, UnsetType
 from cockpit.store.journal.details.detail import Detail, Part
 
 
-class RunnerTurnStarted(Detail, frozen=True, kw_only=True):
-    """The user's messages were sent to the external agent: its turn begins."""
+class RunnerTurn(Detail, frozen=True, kw_only=True):
+    """The user's messages were sent to the external agent, and its turn begins; or it ended its turn."""
 
     run: int
     """Which run of the session it is, from 1."""
-    message_ids: list[str]
+    end: str = ""
+    """Empty where the turn begins; then why it ended, in the protocol's words: ``end_turn``, ``cancelled``,
+    ``refusal``, ``max_tokens``, ``max_turn_requests``; or ``failed``."""
+    message_ids: tuple[str, ...] = ()
     """The user's messages in the prompt; empty for words that cockpit repeated to it."""
-    text: str | UnsetType = UNSET
-    """Text of cockpit itself, for example why the user rejected a permission."""
-
-
-class RunnerTurnEnded(Detail, frozen=True, kw_only=True):
-    """The external agent ended its turn."""
-
-    run: int
-    """Which run of the session it is, from 1."""
-    reason: str
-    """Why, in the protocol's words: ``end_turn``, ``cancelled``, ``refusal``, ``max_tokens``,
-    ``max_turn_requests``; or ``failed``."""
-    message: str | UnsetType = UNSET
-    """The error."""
+    text: str = ""
+    """Text of cockpit itself in the prompt, for example why the user rejected a permission; the error with
+    which a turn ended."""
 
 
 class RunnerToolUpdated(Detail, frozen=True, kw_only=True):
@@ -120,29 +112,18 @@ class RunnerContext(Detail, frozen=True, kw_only=True):
 
 
 class RunnerFileRead(Detail, frozen=True, kw_only=True):
-    """The external agent read a file through cockpit."""
+    """The external agent read a file."""
 
     path: str
     """The file, from the worktree's top."""
     version: str
-    """The digest of its content."""
-    first: int
-    """The first line that was read, from 1."""
-    last: int
-    """The last line that was read."""
-
-
-class RunnerFileSeen(Detail, frozen=True, kw_only=True):
-    """The external agent read a file with its own tools, as its stream or a hook tells; not gated."""
-
-    path: str
-    """The file, from the worktree's top."""
-    version: str
-    """The digest of its content when cockpit saw the read."""
+    """The digest of its content, as far as cockpit saw the read."""
     first: int
     """The first line that was read, from 1."""
     last: int
     """The last line that was read; 0 for an empty file."""
+    gated: bool
+    """Whether it read through cockpit; not where its stream or a hook tells of its own tools."""
 
 
 class RunnerFileWritten(Detail, frozen=True, kw_only=True):

@@ -20,8 +20,8 @@ class RunnerStarted(Detail, frozen=True, kw_only=True):
     """The backlog task; empty without one."""
     number: int
     """Which run of the session it is, from 1."""
-    sandbox: str | UnsetType = UNSET
-    """``bubblewrap``, or why the agent runs with all of the user's rights; older rows lack it."""
+    sandbox: str
+    """``bubblewrap``, or why the agent runs with all of the user's rights."""
 
 
 class RunnerToolStarted(Detail, frozen=True, kw_only=True):
@@ -91,13 +91,13 @@ class RunnerEnded(Detail, frozen=True, kw_only=True):
     odd_lines: int
     """How many lines of its output could not be read."""
     tools: int | UnsetType = UNSET
-    """How many tools it used; older rows and agents whose output shows no tools lack it."""
+    """How many tools it used; agents whose output shows no tools lack it."""
     refused: tuple[str, ...] | UnsetType = UNSET
     """The calls that it had no permission for, one line each; left out for none."""
 
 
-class AgentReport(Detail, frozen=True, kw_only=True):
-    """A report by the hooks of an external agent that cockpit did not start."""
+class AgentHook(Detail, frozen=True, kw_only=True):
+    """An external agent that cockpit did not start reported an event by its hook."""
 
     agent_session: str
     """The agent's own name of the session."""
@@ -107,27 +107,10 @@ class AgentReport(Detail, frozen=True, kw_only=True):
     """The backlog task; empty without one."""
     at: str
     """When the hook ran."""
-
-
-class AgentSessionStarted(AgentReport, frozen=True, kw_only=True):
-    """An external agent's session began."""
-
-    reason: str
-    """Why, as the agent says."""
-
-
-class AgentSessionEnded(AgentReport, frozen=True, kw_only=True):
-    """An external agent's session ended."""
-
-    reason: str
-    """Why, as the agent says."""
-
-
-class AgentHook(AgentReport, frozen=True, kw_only=True):
-    """An external agent's hook reported an event."""
-
+    reason: str = ""
+    """Why its session began or ended, as the agent says."""
     event: str
-    """The agent's name of the event, for example ``PostToolUse``."""
+    """The agent's name of the event: ``SessionStart``, ``PostToolUse``, ``SessionEnd`` and so on."""
     tool: str
     """The tool used; empty without one."""
     answer: str | UnsetType = UNSET
@@ -137,4 +120,4 @@ class AgentHook(AgentReport, frozen=True, kw_only=True):
     about: str | UnsetType = UNSET
     """The subject of the permission, for example a command."""
     path: str | UnsetType = UNSET
-    """The file that the tool changed, from the worktree's top; older rows lack it."""
+    """The file that the tool changed, from the worktree's top."""

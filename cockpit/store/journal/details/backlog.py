@@ -10,66 +10,51 @@ from msgspec import UNSET, UnsetType
 from cockpit.store.journal.details.detail import Detail, Part
 
 
-class EpicState(Detail, frozen=True, kw_only=True):
-    """An epic was created or changed: as it is from now on."""
+class BacklogChanged(Detail, frozen=True, kw_only=True):
+    """An epic or a story was created or changed: as it is from now on."""
 
-    epic_id: str
-    title: str | UnsetType
+    epic_id: str | None
+    """The epic; the story's epic, if it has one."""
+    story_id: str = ""
+    """The story; empty for an epic."""
+    title: str
     """The title."""
-    status: str | UnsetType
+    status: str
     """``todo``, ``in_progress``, ``done`` or ``archived``."""
-    description: str | UnsetType
+    description: str
     """The description."""
-    priority: str | UnsetType
-    """``P0`` to ``P3``."""
-    source: str | UnsetType
-    """Where the epic comes from."""
-
-
-class StoryState(Detail, frozen=True, kw_only=True):
-    """A story was created or changed: as it is from now on."""
-
-    story_id: str
-    epic_id: str | UnsetType | None
-    """The story's epic."""
-    title: str | UnsetType
-    """The title."""
-    status: str | UnsetType
-    """``todo``, ``in_progress``, ``done`` or ``archived``."""
-    description: str | UnsetType
-    """The description."""
+    priority: str = ""
+    """``P0`` to ``P3``, of an epic."""
+    source: str = ""
+    """Where an epic comes from."""
 
 
 class TaskState(Detail, frozen=True, kw_only=True):
-    """A task was changed: as it is from now on."""
+    """A task was created or changed: as it is from now on."""
 
     task_id: str
-    story_id: str | UnsetType | None
+    story_id: str | None
     """The task's story."""
-    epic_id: str | UnsetType | None
+    epic_id: str | None
     """The epic of the task's story."""
-    title: str | UnsetType
+    title: str
     """The title."""
-    status: str | UnsetType
+    status: str
     """``todo``, ``in_progress``, ``review``, ``blocked``, ``done`` or ``archived``."""
-    description: str | UnsetType
+    description: str
     """The description."""
-    acceptance_criteria: str | UnsetType
+    acceptance_criteria: str
     """When the task counts as done."""
-    type: str | UnsetType
+    type: str
     """The kind of task, for example ``implementation``."""
-    priority: str | UnsetType
+    priority: str
     """The priority of the task's epic."""
-    progress_percent: int | UnsetType
+    progress_percent: int
     """The progress, 0 to 100."""
-    needs_rework: bool | UnsetType
+    needs_rework: bool
     """Whether a review sent the task back."""
-    blocker: str | UnsetType
+    blocker: str
     """Why the task is blocked; empty for one that is not."""
-
-
-class TaskCreated(TaskState, frozen=True, kw_only=True):
-    """A task was created."""
 
 
 class ReachedBoundaries(Part, frozen=True, kw_only=True):
@@ -107,22 +92,14 @@ class TaskStatusChanged(Detail, frozen=True, kw_only=True, rename={"from_": "fro
     """The stories and epics that the change completed."""
 
 
-class TaskDependencyAdded(Detail, frozen=True, kw_only=True):
-    """A task depends on another one from now on."""
+class TaskDependencyChanged(Detail, frozen=True, kw_only=True):
+    """A task depends on another one from now on, or does not any more."""
 
     task_id: str
     depends_on_task_id: str
-    """The task that it depends on."""
+    """The other task."""
     dependency_type: str
-    """``blocks``, ``requires`` or ``relates_to``."""
-
-
-class TaskDependencyRemoved(Detail, frozen=True, kw_only=True):
-    """A task does not depend on another one any more."""
-
-    task_id: str
-    depends_on_task_id: str
-    """The task that it depended on."""
+    """``blocks``, ``requires`` or ``relates_to``; empty where it was removed."""
 
 
 class TaskActivity(Detail, frozen=True, kw_only=True):
@@ -130,21 +107,9 @@ class TaskActivity(Detail, frozen=True, kw_only=True):
 
     task_id: str
     activity_type: str
-    """``note``, ``file_change``, ``decision``, ``progress`` or ``summary``."""
+    """``note``, ``file_change``, ``decision``, ``progress``, ``summary``, or ``failed`` (a test)."""
     description: str
     """The text."""
-
-
-class TaskFailed(Detail, frozen=True, kw_only=True):
-    """A task failed a test or a review."""
-
-    task_id: str
-    failure_type: str
-    """``spec``, ``quality`` or ``implementation``."""
-    reason: str
-    """Why."""
-    attempt: int
-    """Which failure of its kind it is, from 1."""
 
 
 class TestResults(Part, frozen=True, kw_only=True):

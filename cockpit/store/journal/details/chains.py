@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
-
 from cockpit.store.journal.details.detail import Detail, Part
 
 
@@ -52,35 +50,24 @@ class ChainChanged(Detail, frozen=True, kw_only=True):
     """How the tasks in its scope are."""
 
 
-class ChainUnconfined(Detail, frozen=True, kw_only=True):
-    """Something of a chain runs outside the sandbox."""
+class ChainNoted(Detail, frozen=True, kw_only=True):
+    """Why a chain was started or resumed where the user did not do that, or what of it runs unconfined."""
 
     chain_id: str
-    subject: str
-    """``commands``, or the runner of an external agent."""
-    reason: str
-    """Why it cannot be confined."""
-
-
-class ChainFollowed(Detail, frozen=True, kw_only=True):
-    """A chain was started or resumed because an external agent's session ended."""
-
-    chain_id: str
-    after: int
-    """The row that says that the session ended."""
-    agent: str
+    what: str
+    """``followed`` an external agent's session, ``requested`` by a program over HTTP (the actor is its
+    principal), or ``unconfined``: something of it runs outside the sandbox."""
+    subject: str = ""
+    """Of what is unconfined: ``commands``, or the runner of an external agent."""
+    reason: str = ""
+    """Why the agent's session ended, or why it cannot be confined."""
+    after: int = 0
+    """The row that says that the agent's session ended."""
+    agent: str = ""
     """The external agent."""
-    agent_session: str
+    agent_session: str = ""
     """The agent's own name of the session."""
-    reason: str
-    """Why the session ended."""
-
-
-class ChainRequested(Detail, frozen=True, kw_only=True):
-    """A program started a chain over HTTP. The actor is its principal."""
-
-    chain_id: str
-    request: str
+    request: str = ""
     """The request's id: a repeat of the request finds the chain by it."""
 
 
@@ -135,8 +122,8 @@ class WorkerDelayed(Detail, frozen=True, kw_only=True):
     """Why: how the one before ended, or ``limit until: TIME``."""
 
 
-class BatchStarted(Detail, frozen=True, kw_only=True):
-    """A worker began a batch of tasks."""
+class BatchChanged(Detail, frozen=True, kw_only=True):
+    """A worker began a batch of tasks, or ended it."""
 
     chain_id: str
     ordinal: int
@@ -145,51 +132,22 @@ class BatchStarted(Detail, frozen=True, kw_only=True):
     """The batch's number in its worker, from 1."""
     size: int
     """The most tasks in the batch."""
-    task_ids: tuple[str, ...]
-    """The tasks claimed."""
-    progress: Progress
-    """How the tasks in the chain's scope are."""
-
-
-class WorkerLoad(Part, frozen=True, kw_only=True):
-    """How near a worker is to its token limit."""
-
-    tokens: int | UnsetType = UNSET
-    """The tokens used."""
-    token_limit: int | UnsetType = UNSET
-    """The tokens after which it hands over to the next worker."""
-    dropped_share: float | UnsetType = UNSET
-    """The share of facts left out of its packets, 0 to 1."""
-
-
-class BatchCompleted(Detail, frozen=True, kw_only=True):
-    """A batch ended."""
-
-    chain_id: str
-    ordinal: int
-    """The worker's number in its chain."""
-    batch: int
-    """The batch's number in its worker, from 1."""
-    size: int
-    """The most tasks in the batch."""
-    outcome: str
-    """``completed``, ``interrupted`` or ``failed``."""
-    done: tuple[str, ...]
+    outcome: str = ""
+    """``completed``, ``interrupted`` or ``failed``; empty where it begins."""
+    task_ids: tuple[str, ...] = ()
+    """The tasks claimed for a batch that begins."""
+    done: tuple[str, ...] = ()
     """The tasks done."""
-    blocked: tuple[str, ...]
+    blocked: tuple[str, ...] = ()
     """The tasks blocked."""
-    interrupted: tuple[str, ...]
+    interrupted: tuple[str, ...] = ()
     """The tasks left for the next worker."""
-    review_failures: int
+    review_failures: int = 0
     """How many reviews failed."""
-    tokens: int
+    tokens: int = 0
     """The tokens used in this batch."""
-    next_size: int
+    next_size: int = 0
     """The most tasks in the next batch."""
-    pressure: WorkerLoad
-    """How near the worker is to its token limit."""
-    progress: Progress
-    """How the tasks in the chain's scope are."""
 
 
 class RemoteRun(Detail, frozen=True, kw_only=True):

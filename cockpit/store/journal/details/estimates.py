@@ -52,25 +52,17 @@ class OfEstimate(Detail, frozen=True, kw_only=True):
 
 
 class EstimateMade(OfEstimate, frozen=True, kw_only=True):
-    """A session, or a run of a task, was estimated before it began."""
-
-    expected: Expected
-    """The estimate."""
-    model: str
-    """The model's full name."""
-
-
-class EstimateRevised(OfEstimate, frozen=True, kw_only=True):
-    """The session took as many waves as the most that was expected; it is corrected once."""
+    """A session, or a run of a task, was estimated before it began; or a session took as many waves as the
+    most that was expected, and is corrected once."""
 
     expected: Expected
     """The estimate from now on."""
-    done: int
-    """Waves so far."""
-    why: str
-    """The range that was passed, in words."""
-    model: str | UnsetType = UNSET
-    """The model's full name, ``runner:NAME`` for an external agent; absent in older rows."""
+    model: str
+    """The model's full name, ``runner:NAME`` for an external agent."""
+    done: int = 0
+    """Waves so far, of a correction."""
+    why: str = ""
+    """The range that was passed, in words; empty for a first estimate."""
 
 
 class EstimateLearned(OfEstimate, frozen=True, kw_only=True):
@@ -88,5 +80,5 @@ class EstimateLearned(OfEstimate, frozen=True, kw_only=True):
     """The first estimate; absent where the session became of another kind meanwhile."""
     again: bool | UnsetType = UNSET
     """True where it was learned before, because the session was resumed after its end."""
-    model: str | UnsetType = UNSET
-    """The model's full name, ``runner:NAME`` for an external agent; absent in older rows."""
+    model: str
+    """The model's full name, ``runner:NAME`` for an external agent."""

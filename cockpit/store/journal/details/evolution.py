@@ -10,15 +10,6 @@ from msgspec import UNSET, UnsetType
 from cockpit.store.journal.details.detail import Detail
 
 
-class EvolutionStarted(Detail, frozen=True, kw_only=True):
-    """A tool that is missing is to be written."""
-
-    want: str
-    """The task of the tool, in words."""
-    growth: str | UnsetType = UNSET
-    """The key of the call that asked for it; missing for a growth with a session of its own."""
-
-
 class EvolutionTried(Detail, frozen=True, kw_only=True):
     """A round: the model wrote a test or code, and the tests ran in the sandbox."""
 
@@ -35,7 +26,7 @@ class EvolutionTried(Detail, frozen=True, kw_only=True):
     output: str
     """The output of the tests, or the reason for the refusal; cut."""
     growth: str | UnsetType = UNSET
-    """The growth, as in ``evolution.started``."""
+    """The key of the call that asked for it; missing for a growth with a session of its own."""
 
 
 class EvolutionAnswered(Detail, frozen=True, kw_only=True):
@@ -80,4 +71,4 @@ class EvolutionEnded(Detail, frozen=True, kw_only=True):
     rounds: int
     """How many rounds it took."""
     growth: str | UnsetType = UNSET
-    """The growth, as in ``evolution.started``."""
+    """The key of the call that asked for it; missing for a growth with a session of its own."""

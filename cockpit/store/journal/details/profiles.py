@@ -54,8 +54,12 @@ class ProfileApplied(ProfileChange, frozen=True, kw_only=True):
 
 
 class ProfileEnded(Detail, frozen=True, kw_only=True):
-    """A temporary change of a profile ended, or a version was put back."""
+    """A temporary change of a profile expired and was compared with the waves before it, or a user put an
+    earlier version back."""
 
+    how: str
+    """``reverted`` (the version before it applies again), ``promoted`` (it was kept permanently) or
+    ``rolled_back`` by a user."""
     profile_id: str
     base_version: int
     """The version whose content applies again."""
@@ -65,32 +69,15 @@ class ProfileEnded(Detail, frozen=True, kw_only=True):
     """The version that ended."""
     proposal_id: str
     """The change that ended; empty without one."""
-
-
-class ProfileJudged(ProfileEnded, frozen=True, kw_only=True):
-    """A temporary change expired; its waves were compared with the waves before it."""
-
-    horizon_waves: int
+    horizon_waves: int = 0
     """How many waves it was to apply to."""
-    waves_begun: int
+    waves_begun: int = 0
     """How many waves began under it."""
-    quality: float | None
+    quality: float | None = None
     """The mean quality of its waves' decisions, 0 to 1."""
-    base_quality: float | None
+    base_quality: float | None = None
     """The mean quality before it, 0 to 1."""
-    judged_waves: int
+    judged_waves: int = 0
     """How many of its waves have a quality."""
-    base_judged_waves: int
+    base_judged_waves: int = 0
     """How many waves before it have a quality."""
-
-
-class ProfileReverted(ProfileJudged, frozen=True, kw_only=True):
-    """A temporary change expired and the version before it applies again."""
-
-
-class ProfilePromoted(ProfileJudged, frozen=True, kw_only=True):
-    """A temporary change expired and was kept permanently."""
-
-
-class ProfileRolledBack(ProfileEnded, frozen=True, kw_only=True):
-    """A user put an earlier version back."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import UNSET, UnsetType
-
 from cockpit.store.journal.details.detail import Detail, Part, read_part
 from cockpit.store.journal.details.waves import ContextItem
 
@@ -91,8 +89,6 @@ class ShortCard(Part, frozen=True, kw_only=True):
     """The trust rule that says so."""
     until: str = ""
     """When that rule ends; empty: never."""
-    line: str = ""
-    """The first line of the text to post, in cards of older versions; no longer written."""
 
 
 class AskedQuestion(Part, frozen=True, kw_only=True):
@@ -225,52 +221,29 @@ class ProposalCreated(Detail, frozen=True, kw_only=True):
 
 
 class ProposalDecided(Detail, frozen=True, kw_only=True):
-    """A decision about a proposal."""
+    """A proposal was decided: approved, rejected, answered with a message, expired or replaced."""
 
     proposal_id: str
     kind: str
     """``context``, ``action``, ``profile``, ``skill`` or ``permission``."""
     title: str
     """The proposal in one line."""
+    status: str
+    """``approved``, ``rejected``, ``discussed`` or ``expired``."""
     decided_by: str
     """The decider: ``person``, ``policy:NAME``, a principal, ``agent:NAME`` or ``deadline``."""
     shown_digest: str
     """The digest of the body that was decided about."""
-
-
-class ProposalApproved(ProposalDecided, frozen=True, kw_only=True):
-    """The proposal was approved."""
-
     reason: str
-    """The remark of the decider."""
+    """The remark of the decider, or why it ended; the message of a discussion, empty when the user only
+    interrupted."""
     narrowed: tuple[str, ...]
     """The items kept of a context request that was narrowed; empty: all."""
 
-
-class ProposalRejected(ProposalDecided, frozen=True, kw_only=True):
-    """The proposal was rejected."""
-
-    reason: str
-    """Why."""
-
-
-class ProposalDiscussed(ProposalDecided, frozen=True, kw_only=True):
-    """The user answered the proposal with a message instead of a decision."""
-
-    words: str
-    """The user's message; empty when the user only interrupted."""
-
-
-class ProposalExpired(ProposalDecided, frozen=True, kw_only=True):
-    """The proposal expired or was replaced."""
-
-    reason: str
-    """Why."""
-
     @property
     def is_taken_back(self) -> bool:
-        """Whether it ended before its deadline: nothing waits for its decision any more."""
-        return self.decided_by != "deadline"
+        """Whether it ended before its deadline without a decision: nothing waits for it any more."""
+        return self.status == "expired" and self.decided_by != "deadline"
 
 
 class OfAction(Detail, frozen=True, kw_only=True):
@@ -291,8 +264,8 @@ class ActionQueued(OfAction, frozen=True, kw_only=True):
     """The proposal that was approved; empty for an action that needs none."""
     key: str
     """The action's idempotency key."""
-    payload_digest: str | UnsetType = UNSET
-    """The digest of the payload's canonical JSON; missing in older rows."""
+    payload_digest: str
+    """The digest of the payload's canonical JSON."""
 
 
 class ActionDispatched(OfAction, frozen=True, kw_only=True):
@@ -345,5 +318,5 @@ class ActionRefused(Detail, frozen=True, kw_only=True):
     """The guard that refused."""
     message: str
     """Why, as the model reads it."""
-    payload: Mapping[str, Any] | UnsetType = UNSET
-    """The refused call's arguments; missing in older rows."""
+    payload: Mapping[str, Any]
+    """The refused call's arguments."""

@@ -5,57 +5,27 @@ from __future__ import annotations
 from cockpit.store.journal.details.detail import Detail
 
 
-class SkillLoaded(Detail, frozen=True, kw_only=True):
-    """A skill entered the session's context."""
+class SkillChanged(Detail, frozen=True, kw_only=True):
+    """A skill entered or left a session's context, may fit it, or is to enter or leave it.
+
+    Of one that may fit the user is told, and the agent is not.
+    """
 
     name: str
     """The skill's name."""
-    layer: str
+    status: str
+    """``loaded``, ``unloaded``, ``named`` (it may fit and is not loaded), or ``wanted`` and ``unwanted`` by
+    the user, which the session's next wave carries out."""
+    why: str
+    """The reason in words; empty where the user's key is the reason."""
+    ordinal: int = 0
+    """The wave from which on that is so; 0 for a wish."""
+    how: str = ""
+    """``mention``, ``match``, ``type``, ``user``, or ``changed`` for a newer text of a loaded skill; of one
+    that left ``user``, ``mention``, ``drift``, ``unused``, ``room`` or ``gone``."""
+    layer: str = ""
     """``built-in``, ``user`` or ``project``."""
-    how: str
-    """``mention``, ``match``, ``type``, ``user``, or ``changed`` for a newer text of a loaded skill."""
-    why: str
-    """The reason in words."""
-    ordinal: int
-    """The wave from which on it is in the packet."""
-    tokens: int
-    """Tokens of the part that is in the packet."""
-    digest: str
-    """The sha256 of its ``SKILL.md``."""
-
-
-class SkillNamed(Detail, frozen=True, kw_only=True):
-    """A skill may fit and is not loaded: the user is told, the agent is not."""
-
-    name: str
-    """The skill's name."""
-    layer: str
-    """``built-in``, ``user`` or ``project``."""
-    why: str
-    """The reason in words."""
-    ordinal: int
-    """The wave whose words it may fit."""
-
-
-class SkillUnloaded(Detail, frozen=True, kw_only=True):
-    """A skill left the session's context."""
-
-    name: str
-    """The skill's name."""
-    how: str
-    """``user``, ``mention``, ``drift``, ``unused``, ``room`` or ``gone``."""
-    why: str
-    """The reason in words."""
-    ordinal: int
-    """The wave from which on it is out of the packet."""
-
-
-class SkillWanted(Detail, frozen=True, kw_only=True):
-    """The user loads or unloads a skill; the session's next wave does it."""
-
-    name: str
-    """The skill's name."""
-    load: bool
-    """Whether it is to be loaded."""
-    why: str = ""
-    """The reason in words, where it is another than a key."""
+    tokens: int = 0
+    """Tokens of the part of a loaded one that is in the packet."""
+    digest: str = ""
+    """The sha256 of a loaded one's ``SKILL.md``."""

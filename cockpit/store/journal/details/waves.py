@@ -18,7 +18,7 @@ class WaveCreated(Detail, frozen=True, kw_only=True):
     """The event that the wave handles."""
 
 
-class WaveAdvanced(Detail, frozen=True, kw_only=True):
+class WaveMoved(Detail, frozen=True, kw_only=True):
     """The wave entered its next phase."""
 
     ordinal: int = 0
@@ -26,7 +26,12 @@ class WaveAdvanced(Detail, frozen=True, kw_only=True):
     """The phase that the wave entered."""
 
 
-class WaveStarted(WaveAdvanced, frozen=True, kw_only=True):
+class WaveAdvanced(WaveMoved, frozen=True, kw_only=True):
+    """The wave has read its context, compiled its packet, stored its plan or ended its actions, and entered
+    the phase that follows."""
+
+
+class WaveStarted(WaveMoved, frozen=True, kw_only=True):
     """The wave entered Observe, with a version of its profile pinned."""
 
     waves_left: int | UnsetType = UNSET
@@ -35,42 +40,7 @@ class WaveStarted(WaveAdvanced, frozen=True, kw_only=True):
     """Why the wave goes back to Orient for an action that was kept; missing where it does not."""
 
 
-class WaveObserved(WaveAdvanced, frozen=True, kw_only=True):
-    """The wave has read its context and entered Orient."""
-
-    facts: int | UnsetType = UNSET
-    """How many facts the session has."""
-    new: int | UnsetType = UNSET
-    """How many of them are new in this wave."""
-    jobs: int | UnsetType = UNSET
-    """How many observation jobs were planned."""
-    refused: int | UnsetType = UNSET
-    """How many observation jobs were refused."""
-
-
-class WaveOriented(WaveAdvanced, frozen=True, kw_only=True):
-    """The wave has its packet and entered Decide."""
-
-    packet_id: str | UnsetType = UNSET
-    digest: str | UnsetType = UNSET
-    """The packet's digest."""
-
-
-class WaveDecided(WaveAdvanced, frozen=True, kw_only=True):
-    """The wave has its plan and entered Act."""
-
-    calls: int | UnsetType = UNSET
-    """How many tool calls the plan has."""
-
-
-class WaveActed(WaveAdvanced, frozen=True, kw_only=True):
-    """The wave's actions ended and it entered Learn."""
-
-    actions: int | UnsetType = UNSET
-    """How many actions ran."""
-
-
-class WaveCompleted(WaveAdvanced, frozen=True, kw_only=True):
+class WaveCompleted(WaveMoved, frozen=True, kw_only=True):
     """The wave is complete."""
 
 
@@ -165,11 +135,10 @@ class ContextRefused(Detail, frozen=True, kw_only=True):
 
     message: str
     """The reason, as the model reads it."""
-    request: Mapping[str, Any] | UnsetType = UNSET
-    """The request as the model made it: ``purpose``, ``question``, ``scope``, ``escalation``; missing in
-    older rows."""
-    guard: str | UnsetType = UNSET
-    """The guard that refused; missing where a source did, and in older rows."""
+    request: Mapping[str, Any]
+    """The request as the model made it: ``purpose``, ``question``, ``scope``, ``escalation``."""
+    guard: str
+    """The guard that refused; empty where a source did."""
 
 
 class ObservationJobs(Detail, frozen=True, kw_only=True):
@@ -190,11 +159,10 @@ class ObservationJobs(Detail, frozen=True, kw_only=True):
     """How many jobs each source had, by status."""
     latency_ms: Mapping[str, int]
     """The latency of the jobs in milliseconds: ``p50``, ``p95`` and ``max``."""
-    latency_buckets: Mapping[str, int] | UnsetType = UNSET
-    """How many jobs took how long: by upper bound in milliseconds, ``+Inf`` for longer; missing in older
-    rows."""
-    latency_sum_ms: int | UnsetType = UNSET
-    """The latencies of all jobs together, in milliseconds; missing in older rows."""
+    latency_buckets: Mapping[str, int]
+    """How many jobs took how long: by upper bound in milliseconds, ``+Inf`` for longer."""
+    latency_sum_ms: int
+    """The latencies of all jobs together, in milliseconds."""
 
 
 class BandUse(Part, frozen=True, kw_only=True):
@@ -337,8 +305,8 @@ class ModelMalformedCall(Detail, frozen=True, kw_only=True):
     """The tool's name."""
     message: str
     """The error, as the model reads it."""
-    arguments: str | UnsetType = UNSET
-    """The call's arguments as the model wrote them, cut at 4,000 characters; missing in older rows."""
+    arguments: str
+    """The call's arguments as the model wrote them, cut at 4,000 characters."""
 
 
 class PlannedCall(Part, frozen=True, kw_only=True):

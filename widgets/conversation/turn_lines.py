@@ -1,25 +1,16 @@
-"""Turns drawn as lines, without a widget of their own.
-
-Old turns of a conversation are only read. Here their Markdown is drawn cheaply, line by line, with
-the same look as the live widgets: no parser, no layout, one list of lines per turn and width.
-"""
+"""Turns drawn as lines: speakers, words, receipts."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
 from widgets.text.clean import clean
-from widgets.text.style_names import ACCENT, BAD, CODE, DIM, GOOD, RULE, STRONG, WARN, line, tone
+from widgets.text.markdown import draw_markdown
+from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, RULE, WARN, line, tone
 from widgets.views import LineView, TurnView
 
-_FENCE = re.compile(r"\s{0,3}(```|~~~)")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*)")
-_ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9}[.)]))\s+(.*)")
-_QUOTE = re.compile(r"\s{0,3}>\s?(.*)")
-_INLINE = re.compile(r"\*\*(?P<strong>[^*\n]+)\*\*|`(?P<code>[^`\n]+)`")
 _LEAST = 8
 _GROUPED = ("tool", "thought")
 """Roles whose turns stand directly below one another: what an agent does between two messages."""
@@ -95,7 +86,7 @@ def draw(turn: TurnView, width: int, *, close: bool = False) -> list[Content]:
         speaker = label(turn)
         rows = [] if speaker is None else [speaker]
         if turn.text and turn.role == "agent":
-            rows += markdown(turn.text, width)
+            rows += draw_markdown(turn.text, width)
         elif turn.text and turn.role == "thought":
             shown = [] if turn.folded else plain(turn.text, max(_LEAST, width - 2))
             rows += [Content.assemble("  ", piece).stylize(DIM) for piece in shown]
@@ -135,98 +126,3 @@ def _indent(text: str, width: int) -> Iterator[Content]:
 def plain(text: str, width: int) -> list[Content]:
     """Draw text without Markdown, wrapped."""
     return [piece for row in clean(text).split("\n") for piece in Content(row).wrap(width)]
-
-
-def markdown(text: str, width: int) -> list[Content]:
-    """Draw Markdown for reading: headings, lists, quotes, code, bold. Nothing is left out."""
-    rows: list[Content] = []
-    for kind, row in _rows(clean(text)):
-        if kind == "blank":
-            if rows and rows[-1].plain:
-                rows.append(Content(""))
-        elif kind == "code":
-            rows += [
-                Content.assemble(
-                    "  ", piece.pad_right(max(0, width - 2 - piece.cell_length))
-                ).stylize(CODE)
-                for piece in Content(row).fold(max(2, width - 2))
-            ]
-        elif kind == "heading":
-            rows += Content.styled(row, STRONG).wrap(width)
-        elif kind == "item":
-            rows += _item(row, width)
-        elif kind == "quote":
-            rows += [
-                Content.assemble(("▌ ", RULE), piece)
-                for piece in _inline(row).wrap(max(_LEAST, width - 2))
-            ]
-        else:
-            rows += _inline(row).wrap(width)
-    while rows and not rows[-1].plain.strip():
-        rows.pop()
-    return rows
-
-
-def _rows(text: str) -> Iterator[tuple[str, str]]:
-    """Split Markdown into rows by kind; the lines of one paragraph are joined."""
-    paragraph: list[str] = []
-    fence = ""
-    for row in text.split("\n"):
-        opened = _FENCE.match(row)
-        kind = "text"
-        if fence:
-            if opened and row.strip() == fence:
-                fence = ""
-                continue
-            yield "code", row
-            continue
-        if opened:
-            fence, kind = opened[1], "fence"
-        elif not row.strip():
-            kind = "blank"
-        elif heading := _HEADING.match(row):
-            kind, row = "heading", heading[1]
-        elif _ITEM.match(row):
-            kind = "item"
-        elif quote := _QUOTE.match(row):
-            kind, row = "quote", quote[1]
-        elif row.lstrip().startswith("|"):
-            kind = "table"
-        if kind == "text":
-            paragraph.append(row.strip())
-            continue
-        if paragraph:
-            yield "text", " ".join(paragraph)
-            paragraph.clear()
-        if kind == "fence":
-            if (info := row.strip().lstrip("`~").strip()) and not info.isalnum():
-                yield "code", info
-        else:
-            yield kind, row
-    if paragraph:
-        yield "text", " ".join(paragraph)
-
-
-def _item(row: str, width: int) -> list[Content]:
-    match = _ITEM.match(row)
-    assert match is not None  # noqa: S101 -- the same pattern decided the kind
-    indent, bullet, number, text = match.groups()
-    mark = "• " if bullet else f"{number} "
-    margin = min(len(indent), width // 3)
-    room = max(_LEAST, width - margin - len(mark))
-    return [
-        Content.assemble(" " * margin, mark if place == 0 else " " * len(mark), piece)
-        for place, piece in enumerate(_inline(text).wrap(room))
-    ]
-
-
-def _inline(row: str) -> Content:
-    parts: list[str | tuple[str, str]] = []
-    at = 0
-    for match in _INLINE.finditer(row):
-        parts.append(row[at : match.start()])
-        strong = match["strong"]
-        parts.append((strong, STRONG) if strong is not None else (match["code"], CODE))
-        at = match.end()
-    parts.append(row[at:])
-    return line(*(part for part in parts if part))
