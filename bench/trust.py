@@ -221,21 +221,16 @@ class Play:
         """Whether the journal has an acceptance that covers the request, not ended and not expired."""
         now = format_time(self.store.clock.now())
         accepted: dict[str, tuple[Sequence[str], str, str]] = {}
-        events = [
-            event
-            for action in ("trust.accepted", "trust.suspended", "trust.revoked")
-            for event in journal.rows(connection, action=action)
-        ]
-        for event in sorted(events, key=lambda each: each.seq):
+        for event in journal.rows(connection, action="trust.changed"):
             detail = event.raw_detail()
-            if event.action == "trust.accepted":
+            if detail["status"] == "accepted":
                 shape = detail["shape"]
                 accepted[detail["rule_id"]] = (
                     shape["words"],
                     shape["task_type"],
                     detail["expires_at"],
                 )
-            else:
+            elif detail["status"] != "offered":
                 accepted.pop(detail["rule_id"], None)
         return any(
             kind == task_type and ends > now and covers(words, request, own)
@@ -256,7 +251,8 @@ def rows() -> list[Row]:
                 play.run()
                 suspended = store.read_now(
                     lambda connection: connection.execute(
-                        "SELECT count(*) FROM journal WHERE action='trust.suspended'"
+                        "SELECT count(*) FROM journal WHERE action='trust.changed'"
+                        " AND json_extract(detail_json, '$.status')='suspended'"
                     ).fetchone()
                 )
                 play.history.suspended = suspended[0]

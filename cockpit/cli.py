@@ -132,7 +132,9 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+            formatter.write_dl(
+                [(name, summary) for name, (_, summary) in COMMANDS.items() if name != "debug"]
+            )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete commands from the table, because a user waits for it and an import takes time."""
@@ -209,7 +211,7 @@ def root(
     """Direct coding agents from your terminal: Enter approves, Escape discusses.
 
     Without a command, cockpit opens the screen in this project. `cockpit -p TASK` is short for
-    `cockpit run TASK`.
+    `cockpit run TASK`. `cockpit debug` explains, verifies and counts what is recorded.
     """
     if ctx.invoked_subcommand is not None:
         options = (last, session is not None, agent, every, model, approve, linear)

@@ -69,12 +69,6 @@ class Dollars(click.FloatRange):
 
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-TOKEN = click.option(
-    "--token",
-    default="",
-    metavar="SECRET",
-    help="Act as the holder of this token. Default: $COCKPIT_TOKEN, else you.",
-)
 SHOWN = click.option(
     "--shown",
     metavar="DIGEST",

@@ -1,4 +1,4 @@
-"""Check every link of the project's Markdown files: local files and headings must exist.
+"""Check every link of the project's Markdown files, and the sections that docstrings name: they must exist.
 
 Run by ``make check``. Prints one line per broken link and exits with 1 if there is any. Links to the web are
 only checked for their form, since a check must work without a network.
@@ -37,8 +37,32 @@ def main() -> int:
         if page.exists() and "data" not in page.relative_to(ROOT).parts[:2]
         for problem in broken_links(page)
     ]
+    problems += [
+        f"{module.relative_to(ROOT)}: {problem}"
+        for folder in ("cockpit", "widgets", "tests", "bench")
+        for module in sorted((ROOT / folder).rglob("*.py"))
+        for problem in stale_sections(module.read_text(encoding="utf-8"))
+    ]
     print("\n".join(problems), file=sys.stderr)
     return 1 if problems else 0
+
+
+_SECTION = re.compile(r"``(docs/[a-z/-]+\.md)``, ([^.;:()`\"]{1,60})[.;:)\"]")
+"""A page and a section of it, as docstrings name them."""
+
+
+def stale_sections(text: str) -> Iterator[str]:
+    """Yield one sentence for each section of a page that a module's ``text`` names in vain."""
+    for name, section in _SECTION.findall(re.sub(r"\s+", " ", text)):
+        page = ROOT / name
+        known = anchors(page) if page.is_file() else frozenset()
+        whole = _fragment(section)
+        if whole not in known and not {_fragment(each) for each in section.split(" and ")} <= known:
+            yield f"{name} has no section {section!r}"
+
+
+def _fragment(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def broken_links(page: Path) -> Iterator[str]:
@@ -76,9 +100,7 @@ def anchors(page: Path) -> frozenset[str]:
         for number, token in enumerate(tokens)
         if token.type == "heading_open"
     ]
-    return frozenset(
-        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
-    )
+    return frozenset(map(_fragment, headings))
 
 
 @cache

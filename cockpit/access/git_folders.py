@@ -217,8 +217,8 @@ def find_commit(top: Path, name: str) -> str:
     """
     if find_refused_redirect(top, locate_git_folders(top)):
         return ""
-    found = ask_git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return (found or b"").decode("ascii", "replace").strip()
+    printed = ask_git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return (printed or b"").decode("ascii", "replace").strip()
 
 
 def list_checkouts(folders: GitFolders) -> list[GitFolders]:

@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -316,27 +317,16 @@ async def run_git(
     :mod:`cockpit.access.reading_sandbox`). Raises what :func:`prepare_git` raises, and
     :class:`CockpitError` where the sandbox cannot show the checkout.
     """
+    options: dict[str, Any] = {"timeout_s": timeout_s, "max_bytes": max_bytes, "stdin": stdin}
     sandbox = reading_sandbox()
     if sandbox is None or not reads_tree(args):
         argv, environment = await prepare_git(*args, cwd=cwd, env=env, hooks=hooks)
-        return await run_program(
-            argv,
-            cwd=cwd,
-            timeout_s=timeout_s,
-            max_bytes=max_bytes,
-            stdin=stdin,
-            env=environment,
-        )
+        return await run_program(argv, cwd=cwd, env=environment, **options)
     listed, argv, environment = await _prepare(args, cwd, env, hooks)
     async with sandbox.confine_reading(argv, cwd, environment, listed) as start_of_git:
+        words, files = start_of_git.argv, start_of_git.files
         done = await run_program(
-            start_of_git.argv,
-            cwd=cwd,
-            timeout_s=timeout_s,
-            max_bytes=max_bytes,
-            stdin=stdin,
-            env=start_of_git.environment,
-            files=start_of_git.files,
+            words, cwd=cwd, env=start_of_git.environment, files=files, **options
         )
     if start_of_git.confined and not done.ok and done.stderr.startswith(b"bwrap: "):
         raise CockpitError(

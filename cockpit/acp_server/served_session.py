@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from msgspec import Struct
 
@@ -77,19 +77,13 @@ class ServedSession:
                 f" worktree. Run `cockpit work --task {session.task_id}`."
             )
         self.policy, self._is_stored = session.policy, True
-        while rows := await store.read(
-            lambda connection: journal.rows(
-                connection, after=self._seen, session_id=self.session_id
-            )
-        ):
-            for row in rows:
-                self._seen = row.seq
-                if isinstance(row.detail, ProposalCreated):
-                    updates = [await self._show_proposal(row.detail.proposal_id)] if replay else []
-                else:
-                    updates = self._updates.read_row(row, replays=True)
-                if replay:
-                    await self._send(updates)
+        async for row in self._new_rows():
+            if isinstance(row.detail, ProposalCreated):
+                updates = [await self._show_proposal(row.detail.proposal_id)] if replay else []
+            else:
+                updates = self._updates.read_row(row, replays=True)
+            if replay:
+                await self._send(updates)
         return session
 
     async def prompt(self, text: str) -> TurnEnd:
@@ -162,7 +156,8 @@ class ServedSession:
             await self._withdraw_questions()
         if failed and (failure := showing.exception()) is not None:
             raise failure  # nobody would be asked: the session is stopped, and can be resumed
-        await self._show_rest()
+        async for row in self._new_rows():
+            await self._show_row(row, asks=False)
         session = await self._load()
         if session is not None:
             self.policy = session.policy
@@ -192,14 +187,16 @@ class ServedSession:
             for row in rows:
                 await self._show_row(row)
 
-    async def _show_rest(self) -> None:
+    async def _new_rows(self) -> AsyncIterator[journal.Row]:
+        """Yield the stored rows of the session that were not seen yet."""
         while rows := await self.runtime.store.read(
             lambda connection: journal.rows(
                 connection, after=self._seen, session_id=self.session_id
             )
         ):
             for row in rows:
-                await self._show_row(row, asks=False)
+                self._seen = row.seq
+                yield row
 
     async def _show_row(self, row: journal.Row, *, asks: bool = True) -> None:
         self._seen = row.seq

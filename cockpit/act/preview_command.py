@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from cockpit.access.commands.judge_command import Place, Risk, Verdict, judge_command
+from cockpit.access.commands.judge_command import CommandPlace, CommandVerdict, Risk, judge_command
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.act.named_scripts import NamedScripts, find_scripts
 from cockpit.act.plan_push import plan_pull_request
@@ -23,7 +23,7 @@ def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> Acti
     With ``reads`` it runs in the reading sandbox, where it can change nothing.
     """
     sandbox = ground.sandbox
-    place = Place(sandbox.works, str(ground.root))
+    place = CommandPlace(sandbox.works, str(ground.root))
     verdict = judge_command(payload.argv, place)
     line = shlex.join(payload.argv)
     if verdict.denied:
@@ -57,7 +57,7 @@ def preview_run(payload: Run, ground: Workspace, *, reads: bool = False) -> Acti
     )
 
 
-def _list_notes(verdict: Verdict, ground: Workspace) -> list[str]:
+def _list_notes(verdict: CommandVerdict, ground: Workspace) -> list[str]:
     sandbox = ground.sandbox
     notes = [*sandbox.notes(), *(f"Risk: {reason}." for reason in verdict.reasons)]
     if sandbox.works and any(

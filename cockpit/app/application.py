@@ -83,6 +83,8 @@ class CockpitApp(Host):
         self._key_errors: list[str] = []
         self._early_keys: list[events.Key | events.Paste] | None = None
         """What the user typed before there was a prompt; None as soon as there is one."""
+        self._left_at = ""
+        """When a screen that ended without its user wrote its last draft."""
         self._early_key: events.Key | events.Paste | None = None
         """The one that is typed now."""
         if engine is not None:
@@ -123,6 +125,8 @@ class CockpitApp(Host):
         from cockpit.app.screens.cockpit_screen import CockpitScreen
 
         self.draft = Draft(self.engine.place)
+        with contextlib.suppress(OSError):  # they stay, and the next screen offers them
+            self._left_at = self.draft.take_left()
         self._main = CockpitScreen(self, self.draft.text)
         return self._main
 
@@ -201,6 +205,8 @@ class CockpitApp(Host):
             )
         for error in self._key_errors:
             self.show_error(error)
+        if self._left_at:
+            self.main.flash(f"draft of {self._left_at} · ^s takes it")
         if (path := prompt_draft.take_unsent(self.engine.place)) is not None:
             self.show_notice(f"The terminal went away while you typed. Your text is in {path}.")
 

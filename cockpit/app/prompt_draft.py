@@ -1,4 +1,7 @@
-"""The prompt on disk: its draft, drafts put aside, what was sent, and texts of dialogs that were open."""
+"""The prompt on disk: its draft, drafts put aside, what was sent, and texts of dialogs that were open.
+
+A draft belongs to the process of one screen. What a screen left at its end is put aside for the next one.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ import json
 import os
 from collections import deque
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
+from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
 
-_NAME = "draft.txt"
 _UNSENT = "unsent.txt"
 _STASH = "stash.json"
 _HISTORY = "prompt-history.jsonl"
@@ -19,19 +23,6 @@ _MOST = 1_000_000
 _ENTRIES_MOST = 1_000
 _BYTES_MOST = 2_000_000
 _ENTRY_MOST = 20_000
-
-
-def load(place: ProjectPaths) -> str:
-    """Return the saved draft; empty when there is none or it cannot be read."""
-    try:
-        return (place.state / _NAME).read_text(encoding="utf-8", errors="replace")[:_MOST]
-    except OSError:
-        return ""  # a draft that cannot be read must not keep the screen from opening
-
-
-def save(place: ProjectPaths, text: str) -> None:
-    """Save ``text``; an empty text removes the file. Raises OSError."""
-    replace_file(place.state / _NAME, text)
 
 
 def save_unsent(place: ProjectPaths, texts: Sequence[str]) -> Path:
@@ -63,6 +54,13 @@ def replace_file(path: Path, text: str) -> None:
     with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     temporary.replace(path)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")[:_MOST]
+    except OSError:
+        return ""  # a draft that cannot be read must not keep the screen from opening
 
 
 def _load_history(place: ProjectPaths) -> list[str]:
@@ -100,7 +98,23 @@ class Draft:
 
     def __init__(self, place: ProjectPaths) -> None:
         self._place = place
-        self.text = self._saved = load(place)
+        self._path = place.state / f"draft-{current_process().replace('/', '-')}.txt"
+        self.text = self._saved = _read(self._path)
+
+    def take_left(self) -> str:
+        """Put the drafts of ended screens aside; return when the newest was written, empty without one."""
+        left = []
+        for path in self._place.state.glob("draft-*.txt"):
+            owner = path.stem.removeprefix("draft-").replace("-", "/", 1)
+            if path != self._path and not is_process_alive(owner):
+                left.append((path.stat().st_mtime, _read(path), path))
+        if not left:
+            return ""
+        left.sort()
+        self.save_stash([*self.load_stash(), *(text for _, text, _ in left if text)])
+        for _, _, path in left:
+            path.unlink(missing_ok=True)
+        return f"{datetime.fromtimestamp(left[-1][0]):%H:%M}"
 
     def load_stash(self) -> list[str]:
         """Return the drafts that were put aside, the newest last; none when they cannot be read."""
@@ -135,5 +149,5 @@ class Draft:
         """Save the text, unless it is saved. May be called in another thread. Raises OSError."""
         text = self.text
         if text != self._saved:
-            save(self._place, text)
+            replace_file(self._path, text)
             self._saved = text

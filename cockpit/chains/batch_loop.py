@@ -35,7 +35,7 @@ from cockpit.store.chains import chains, retry_delays, task_leases, task_runs, w
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import CHAIN_LIMIT, DRAINED
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.chains import WorkerDelayed
+from cockpit.store.journal.details.chains import ChainDelayed
 from cockpit.tasks.outage import LIMIT, Outage, describe_outage, is_outage, outage_reason
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
@@ -177,7 +177,7 @@ class _BatchLoop:
             return reason
         self._limited.clear()
         self._say(f"Paused: limit until {clock_time(ends_at, now)}. {self._outage.message}")
-        delayed = WorkerDelayed(
+        delayed = ChainDelayed(
             chain_id=self._chain.chain_id,
             ordinal=self._ordinal,
             attempt=self._outage.batches + 1,

@@ -29,7 +29,7 @@ from cockpit.store.journal.details.sessions import (
     SessionStopped,
     SessionWaiting,
 )
-from cockpit.store.journal.details.tasks import TaskDelayed, TaskRunStep, TaskTakenUp
+from cockpit.store.journal.details.tasks import TaskRunStep, TaskTakenUp
 from cockpit.store.journal.journal import Row
 from cockpit.tasks.outage import LIMIT, describe_limit, is_passing
 
@@ -125,7 +125,7 @@ def _line(detail: Detail) -> str:
             return f"⚠ no sandbox for {detail.subject}: {one_line(detail.reason)}"
         case chains.WorkerChanged():
             return _worker(detail)
-        case chains.WorkerDelayed():
+        case chains.ChainDelayed(task_id=""):
             mark = state_sign("worker", "delayed").sign
             if detail.reason.startswith(f"{LIMIT}: "):
                 return f"{mark} s{detail.ordinal} paused: {describe_limit(detail.reason)}"
@@ -134,7 +134,7 @@ def _line(detail: Detail) -> str:
             return f"  batch {detail.batch}: {', '.join(detail.task_ids)}"
         case chains.BatchChanged():
             return _batch_ended(detail)
-        case TaskDelayed():
+        case chains.ChainDelayed():
             step, retry = (
                 detail.step.replace("_", " "),
                 describe_retry(detail.delay_s, detail.attempt),
@@ -238,9 +238,8 @@ _CHAIN_EVENTS = (
     chains.ChainChanged,
     chains.ChainNoted,
     chains.WorkerChanged,
-    chains.WorkerDelayed,
+    chains.ChainDelayed,
     chains.BatchChanged,
     TaskRunStep,
-    TaskDelayed,
     TaskTakenUp,
 )

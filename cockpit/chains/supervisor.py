@@ -35,8 +35,8 @@ POLL_S = 0.1
 """Seconds between two looks at the worker."""
 SILENT_S = 300.0
 """A worker without a heartbeat for so many seconds is dead, even if its process runs."""
-STOP_PATIENCE_S = 20.0
-"""Seconds that a worker may take to stop at once before it is killed."""
+STOP_PATIENCE_S = 4.0
+"""Seconds that a worker may take to stop at once before it is killed: a user waits for it."""
 MAX_FAILED_STARTS = 3
 """So many processes in a row that never became a worker fail the chain."""
 COMMAND = (sys.executable, "-P", "-m", "cockpit", "work")

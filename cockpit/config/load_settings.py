@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -60,6 +61,15 @@ _FREE_TABLES = {
     "webhook": "decide what work is begun",
 }
 """Tables that are no lists of settings, and what one of a repository would do; ``mcp`` only tightens."""
+
+_FORBIDDEN = {
+    "[model] base_url": "choose where your code is sent",
+    "[headless] on_session_end": "start work without you",
+    "[log] json": "choose which of your files is written",
+    "[retention] sessions_days": "decide how long your records stay",
+    "[retention] journal_days": "decide how long your records stay",
+}
+"""What a project's value of a setting that only the user has would do, where it is more than to decide it."""
 
 _OPTIONS = {
     "[model] name": "--model",
@@ -180,20 +190,7 @@ class _Layers:
                 self._policy_is_final = self._policy_is_final or name == "[approval] policy"
 
     def build(self, env: Mapping[str, str]) -> Settings:
-        names = (
-            "",
-            "model",
-            "limits",
-            "observe",
-            "adaptation",
-            "knowledge",
-            "work",
-            "headless",
-            "scale",
-            "retention",
-            "notify",
-        )
-        parts: dict[str, dict[str, Any]] = {name: {} for name in names}
+        parts: dict[str, dict[str, Any]] = defaultdict(dict)
         screen = {}
         for key, value in self._values.items():
             if not key.field:
@@ -268,30 +265,11 @@ class _Layers:
                 f"{place} may not contain an address or a script, because a repository may not choose "
                 f"where your code is sent or what a model says. If you trust it, {override}."
             )
-        if key.full == "[model] base_url":
-            raise ConfigInvalid(
-                f"{place} is not allowed here, because a repository may not choose where your code is "
-                f"sent. If you trust the address, {override}."
-            )
-        if key.full == "[headless] on_session_end" and value != "off":
-            raise ConfigInvalid(
-                f"{place} can only be 'off' here, because a repository may not start work without you. "
-                "To use it, set it in your own configuration."
-            )
-        if key.full == "[log] json":
-            raise ConfigInvalid(
-                f"{place} is not allowed here, because a repository may not choose which of your files "
-                f"is written. To write the log, {override}."
-            )
-        if key.table == "retention":
-            raise ConfigInvalid(
-                f"{place} is not allowed here, because a repository may not decide how long your records "
-                f"stay. To prune them, {override}."
-            )
         if key.project == "none" and value != key.default:
             only = "not allowed" if key.default is None else f"only {key.default!r}"
+            why = _FORBIDDEN.get(key.full, "decide it")
             raise ConfigInvalid(
-                f"{place} is {only} here, because a repository may not decide it. To use {_shorten(value)}, "
+                f"{place} is {only} here, because a repository may not {why}. To use {_shorten(value)}, "
                 f"{override}."
             )
         before = self._values.get(key, key.default)

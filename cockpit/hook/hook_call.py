@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from cockpit.core.find_checkout import Checkout
-    from cockpit.hook.guard.redundant_reads import RedundantRead
+    from cockpit.hook.permission_policy import PermissionDecision
     from cockpit.store.hooks.pending_events import HookEvent
 
 TASK = "COCKPIT_TASK"
@@ -90,7 +90,7 @@ def answer(
 
     ``approve``: what nothing else answers waits for the user, where a cockpit is open. ``guard``: a read of
     what the agent has in its context is refused. ``policy`` and ``config`` are as for
-    :func:`cockpit.hook.read_policy.read_policy`.
+    :func:`cockpit.hook.permission_policy.read_policy`.
     """
     reply: dict[str, Any] | None = None
     body = event.body()
@@ -104,10 +104,8 @@ def answer(
         decision = decide_permission(event, place, policy=policy, config=config)
         if decision is not None:
             reply, body = decision.reply(event.name), decision.body(event)
-    if guard and reply is None:
-        redundant = _guard(event, place)
-        if redundant is not None:
-            reply, body = redundant.answer(), redundant.body(event)
+    if guard and reply is None and (refused := _guard(event, place)) is not None:
+        reply, body = refused.reply("PreToolUse"), refused.body(event)
     if body is not None:
         body["root"] = _root(event, place)
         keep(event, body, place)
@@ -124,7 +122,7 @@ def answer(
     return reply
 
 
-def _guard(event: Event, place: Checkout) -> RedundantRead | None:
+def _guard(event: Event, place: Checkout) -> PermissionDecision | None:
     """Ask the guard against redundant reads; whatever fails, the agent reads."""
     try:
         from cockpit.hook.guard.redundant_reads import guard_event

@@ -7,6 +7,9 @@ were no hook. See ``docs/reference/hooks.md``.
 
 from __future__ import annotations
 
+import os
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -37,11 +40,13 @@ class PermissionDecision:
 
     def body(self, event: Event) -> dict[str, Any]:
         """Return the answer as it is stored in the journal."""
-        subject = event.command or event.tool
+        subject = event.command or str(event.arguments.get("file_path") or event.tool)
         return {"tool": event.tool, "answer": self.answer, "by": self.by, "about": subject[:500]}
 
 
 DENY_RULES = "deny rules"
+POLICIES = ("ask", "trusted", "reads", "all")
+_LARGEST = 1_000_000
 
 
 def _answer(event: str, **detail: Any) -> dict[str, Any]:
@@ -53,7 +58,7 @@ def decide_permission(
 ) -> PermissionDecision | None:
     """Answer a tool call before it runs, or a permission request; None for no answer.
 
-    ``policy`` and ``config`` are as for :func:`cockpit.hook.read_policy.read_policy`.
+    ``policy`` and ``config`` are as for :func:`read_policy`.
     """
     from cockpit.loop.permissions.judge_tool import find_tool_denial, judge_tool
 
@@ -62,8 +67,6 @@ def decide_permission(
         return PermissionDecision("deny", f"cockpit denies this: {denial.words}", DENY_RULES)
     if event.name != "PermissionRequest":
         return _ask(event, denial.unjudged) if denial.unjudged else None
-    from cockpit.hook.read_policy import read_policy
-
     approval = read_policy(place.home, policy, config)
     if approval not in ("reads", "all"):
         return None
@@ -84,3 +87,52 @@ def _ask(event: Event, why: str) -> PermissionDecision:
     if event.agent != "codex":
         return PermissionDecision("ask", words, DENY_RULES)
     return PermissionDecision("deny", f"{words} Run it in shorter, plain commands.", DENY_RULES)
+
+
+def read_policy(home: str, policy: str = "", config: str = "") -> str:
+    """Return the policy of the project whose main checkout is ``home``, without loading the other settings.
+
+    The layers are those of :mod:`cockpit.config.load_settings`: the user's file, and the project's (which can
+    only tighten to ``ask``). The environment is an agent's, and a repository's settings of that agent can set
+    it: it tightens, and does not loosen. An unreadable value is ``ask``.
+
+    ``policy`` is that of the run that cockpit started the agent for. ``config`` is the folder of the user's
+    settings as it was when the hook was installed; without it, it is the usual one of the user's account.
+    """
+    if policy:
+        return policy if policy in POLICIES else "ask"
+    if os.environ.get("COCKPIT_APPROVE", "").strip() not in ("", *POLICIES[1:]):
+        return "ask"
+    project = _of(os.path.join(home, ".cockpit", "config.toml"))
+    if project:
+        return "ask"  # all that a project may set, and what a wrong value comes to
+    mine = _of(os.path.join(config or _usual_folder(), "config.toml"))
+    return mine if mine in POLICIES else "ask"
+
+
+def _of(path: str) -> str:
+    """Return the file's policy; '' without one, ``?`` when the file cannot be read."""
+    if not os.path.isfile(path):
+        return ""
+    import tomllib  # few users and projects have the file, and each call of a hook would load it
+
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.loads(file.read(_LARGEST).decode("utf-8")).get("approval", {})
+    except (OSError, ValueError):
+        return "?"
+    set_to = table.get("policy", "") if isinstance(table, dict) else "?"
+    return set_to if isinstance(set_to, str) else "?"
+
+
+def _usual_folder() -> str:
+    """Return where settings are without any variable: not even ``HOME`` is the user's own here."""
+    import pwd
+
+    try:
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return os.devnull
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support", "cockpit")
+    return os.path.join(home, ".config", "cockpit")

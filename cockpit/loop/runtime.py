@@ -1,7 +1,7 @@
 """The runtime: what the screen, the command line, HTTP and MCP call to run sessions of a project.
 
 What runs a session or decides is loaded where it begins: the screen opens a runtime before it is drawn.
-See ``docs/reference/loop.md``, sessions.
+See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations

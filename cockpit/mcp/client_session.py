@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cockpit.act.model_tools import TOOL_RECORDS, parse_call
-from cockpit.act.own_tools.parse_call import parse_added_call
+from cockpit.act.own_tools.check_arguments import parse_added_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.decide.external_agent_model import PREFIX, ExternalAgentModel

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cockpit.access.commands.command_table import INSTALLS, LOSES, NETWORK, POSTS, REMOVES, SETS
-from cockpit.access.commands.judge_command import OUTSIDE, Place, judge_command
+from cockpit.access.commands.judge_command import OUTSIDE, CommandPlace, judge_command
 from cockpit.core.state_folder import state_root
 
-FREE = Place(confined=False, may_run=lambda words: False)
+FREE = CommandPlace(confined=False, may_run=lambda words: False)
 """Of an agent of the user's, outside the sandbox."""
 SEEN = {
     "rm -rf build": REMOVES,
@@ -36,7 +36,7 @@ DENIED = ["mkfs.ext4 x", "dd if=a of=/dev/sda", "shutdown now", "gh pr merge 3",
 
 @pytest.mark.parametrize(("line", "effect"), SEEN.items())
 def test_what_a_person_should_see_is_high_and_said(line: str, effect) -> None:
-    for place in (Place(), FREE):
+    for place in (CommandPlace(), FREE):
         verdict = judge_command(line, place)
         assert (verdict.risk, verdict.waits) == ("high", True)
         assert effect.words in verdict.reasons
@@ -47,7 +47,7 @@ def test_what_leaves_waits_outside_the_sandbox_alone() -> None:
         "curl https://example.org": NETWORK, "git fetch": NETWORK, "npm install": INSTALLS,
         "python -m pip install x": INSTALLS, "uv run pip install x": INSTALLS, "npx left-pad": INSTALLS,
     }.items():  # fmt: skip
-        for place in (Place(), FREE):
+        for place in (CommandPlace(), FREE):
             verdict = judge_command(line, place)
             assert (verdict.risk, verdict.effect) == ("medium", "leaves"), line
             assert effect.words in verdict.reasons and verdict.waits is not place.confined
@@ -68,7 +68,7 @@ def test_what_cannot_be_judged_and_what_is_never_run_says_so() -> None:
     """In all their spellings: ``adversarial/test_unjudged_commands.py``."""
     for line in UNCLEAR:
         assert judge_command(line, FREE).waits, line[:20]
-        assert judge_command(line, Place(may_run=lambda words: False)).unclear, line[:20]
+        assert judge_command(line, CommandPlace(may_run=lambda words: False)).unclear, line[:20]
     for line in DENIED:
         assert judge_command(line).denied, line
 
@@ -93,7 +93,7 @@ def test_usual_commands_ask_only_what_a_user_would_be_asked() -> None:
     for _, _, _, spelled, *_ in USUAL:
         line = spelled.replace("\\n", "\n")
         inside, checkout, free = (
-            judge_command(line, Place(confined, root, lambda words: False))
+            judge_command(line, CommandPlace(confined, root, lambda words: False))
             for confined, root in ((True, own), (True, "/project"), (False, "/project"))
         )
         reasons = "; ".join(free.reasons)

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.agents.runs.agent_process import LineReader
-from cockpit.agents.streams.claude_stream import ClaudeStream
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.stream_events import (
     Finish,
     ToolStarted,
 )
-from cockpit.agents.streams.stream_formats import TextStream, open_stream
+from cockpit.agents.streams.stream_formats import ClaudeStream, TextStream, open_stream
 
 
 def line(body: Any) -> str:

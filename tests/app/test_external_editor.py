@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 import sys
 
 import pytest
 
-from cockpit.app import external_editor, prompt_draft
+from cockpit.app import external_editor
+from cockpit.app.prompt_draft import Draft
+from cockpit.core.processes import process_name
 from cockpit.core.project_paths import locate_project
 
 
@@ -60,14 +63,31 @@ def test_an_editor_that_fails_says_so(write):
 
 def test_a_draft_is_kept_privately_and_taken_away(project):
     place = locate_project(project)
-    assert prompt_draft.load(place) == ""
     place.prepare()
-    prompt_draft.save(place, "half\na thought ☕")
-    assert prompt_draft.load(place) == "half\na thought ☕"
-    assert stat.S_IMODE((place.state / "draft.txt").stat().st_mode) == 0o600
-    prompt_draft.save(place, "")
-    assert prompt_draft.load(place) == ""
+    draft = Draft(place)
+    assert draft.text == ""
+    draft.text = "half\na thought ☕"
+    draft.save()
+    (path,) = place.state.glob("draft-*.txt")
+    assert path.read_text() == Draft(place).text == "half\na thought ☕"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    draft.text = ""
+    draft.save()
     assert list(place.state.glob("draft*")) == []
+
+
+def test_a_draft_belongs_to_its_screen_until_that_ended(project):
+    place = locate_project(project)
+    place.prepare()
+    with subprocess.Popen(["sleep", "60"]) as other:
+        path = place.state / f"draft-{process_name(other.pid).replace('/', '-')}.txt"
+        path.write_text("words of another window")
+        assert Draft(place).text == ""
+        assert Draft(place).take_left() == ""
+        other.kill()
+    assert Draft(place).take_left() != ""
+    assert Draft(place).load_stash() == ["words of another window"]
+    assert not path.exists()
 
 
 def test_a_draft_does_not_follow_links(project, tmp_path):
@@ -75,7 +95,9 @@ def test_a_draft_does_not_follow_links(project, tmp_path):
     place.prepare()
     target = tmp_path / "target"
     target.write_text("mine")
-    (place.state / f"draft.{os.getpid()}.new").symlink_to(target)
+    draft = Draft(place)
+    draft._path.with_suffix(f".{os.getpid()}.new").symlink_to(target)
+    draft.text = "words"
     with pytest.raises(OSError):
-        prompt_draft.save(place, "words")
+        draft.save()
     assert target.read_text() == "mine"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from app_terminal import ASKS, Terminal, read_colours
 
-from cockpit.app import prompt_draft
 from cockpit.app.prompt_draft import Draft
 from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
@@ -26,7 +25,11 @@ def env(tmp_path):
 
 def wait_for_draft(terminal: Terminal, place, text: str) -> None:
     """Wait until the prompt's text is on disk."""
-    terminal.wait_for(lambda: prompt_draft.load(place) == text)
+    terminal.wait_for(lambda: read_drafts(place) == text)
+
+
+def read_drafts(place) -> str:
+    return "".join(path.read_text() for path in place.state.glob("draft-*.txt"))
 
 
 def test_pastes_and_legacy_keys_send_and_approve_nothing(project, env):

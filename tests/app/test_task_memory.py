@@ -10,7 +10,7 @@ TASK = TaskState("T-1")
 
 
 def told(rows) -> str:
-    return "\n".join(row.value.plain if row.value else row.name for row in rows)
+    return "\n".join(value.plain if value else name for name, value in rows)
 
 
 def handoff(text: str) -> Handoff:

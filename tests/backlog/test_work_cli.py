@@ -137,7 +137,7 @@ ISSUES = [
         "url": "https://github.com/acme/shop/issues/13",
     },
 ]
-ASKED = "issue list --state open --limit 100 --json number,title,body,labels,url"
+ASKED = "issue list --state open --limit 1000 --json number,title,body,labels,url"
 
 
 def test_issues_become_tasks_once(terminal: Terminal, tmp_path: Path) -> None:

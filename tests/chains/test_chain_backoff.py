@@ -94,7 +94,7 @@ async def supervised(world: World, program: str) -> tuple[Watched, Store, chains
 async def test_workers_that_cannot_start_are_tried_ever_later(world: World) -> None:
     clock, store, ended = await supervised(world, "print('no room'); raise SystemExit(1)")
     with store:
-        delayed = [row.raw_detail() for row in rows(store) if row.action == "chain.session.delayed"]
+        delayed = [row.raw_detail() for row in rows(store) if row.action == "chain.delayed"]
     assert ended.status == "failed"
     assert [row["delay_s"] for row in delayed] == [2.0, 4.0][: MAX_FAILED_STARTS - 1]
     assert all("no room" in row["reason"] for row in delayed)
@@ -134,7 +134,7 @@ async def test_a_chain_that_waits_is_stopped_at_once(world: World) -> None:
             store.write_now(lambda tx, at=ordinal: workers.record_crash(tx, chain, at, "it died"))
         watch = Supervision(store, world.place, os.environ, (sys.executable, "-c", "exit(1)"))
         watching = asyncio.ensure_future(supervise(watch, "ch-1"))
-        while not any(row.action == "chain.session.delayed" for row in rows(store)):
+        while not any(row.action == "chain.delayed" for row in rows(store)):
             await asyncio.sleep(0)
         store.write_now(lambda tx: chains.drain(tx, "ch-1"))
         ended = await watching
@@ -161,7 +161,7 @@ async def test_an_agent_that_crashes_waits_before_it_starts_again(tmp_path: Path
         )
         task_context = chained.task_context(chain, 1, ALL_PASS, runner="small", settings=settings)
         ended = await chained.session(chain, task_context=task_context)
-        delayed = [row.raw_detail() for row in chained.rows("task.delayed")]
+        delayed = [row.raw_detail() for row in chained.rows("chain.delayed")]
         assert chained.statuses() == {first: "blocked", second: "blocked"}
         assert ended.reason == "empty"
         for task_id in (first, second):
@@ -172,7 +172,7 @@ async def test_an_agent_that_crashes_waits_before_it_starts_again(tmp_path: Path
             ]
             assert "exit code 7" in mine[0]["reason"]
         started = [r for r in chained.rows("batch.changed") if not r.raw_detail()["outcome"]]
-        for row in chained.rows("task.delayed"):
+        for row in chained.rows("chain.delayed"):
             task_id, starts_at = row.raw_detail()["task_id"], row.raw_detail()["starts_at"]
             after = [
                 each.at
@@ -191,9 +191,9 @@ async def test_the_pause_is_shown_in_words_and_ends_with_it(world: World) -> Non
         store.write_now(lambda tx, at=ordinal: workers.record_crash(tx, chain, at, "it died"))
     watch = Supervision(store, world.place, os.environ, (sys.executable, "-c", "exit(1)"))
     watching = asyncio.ensure_future(supervise(watch, "ch-1"))
-    while not any(row.action == "chain.session.delayed" for row in rows(store)):
+    while not any(row.action == "chain.delayed" for row in rows(store)):
         await asyncio.sleep(0.01)
-    (delayed,) = (row for row in rows(store) if row.action == "chain.session.delayed")
+    (delayed,) = (row for row in rows(store) if row.action == "chain.delayed")
     watching.cancel()
     line = ProgressLines("ch-1").line_for(delayed)
     assert line is not None

@@ -92,7 +92,7 @@ class HeardClock(FixedClock):
         await asyncio.sleep(0.001 if is_running else 0.02)
         if is_running:
             self.advance(1.0)
-        elif self._world.rows("chain.session.delayed"):
+        elif self._world.rows("chain.delayed"):
             self.advance(seconds)
 
 

@@ -27,7 +27,6 @@ import run_cockpit
 from faults.session_trials import Verdict
 from state_for_tests import kept_variables
 
-from cockpit.app import prompt_draft
 from cockpit.core.project_paths import locate_project
 
 PATIENCE_S = 60.0
@@ -295,7 +294,8 @@ def try_terminal(
         if screen.main >= 0:
             os.close(screen.main)
     with state_of(folder):
-        kept = prompt_draft.load(locate_project(root))
+        drafts = locate_project(root).state.glob("draft-*.txt")
+        kept = "".join(path.read_text("utf-8") for path in drafts)
     if kept != draft:
         verdict.lost.append(f"the draft {draft!r}: {kept!r} is on disk")
     verdict.stranded += resume(root, env)

@@ -13,7 +13,8 @@ from hook_world import Project
 from cockpit.chains.report.guard_overview import read_guards
 from cockpit.hook.event_payload import Event
 from cockpit.hook.guard.read_ledger import FOLDER, ReadLedger
-from cockpit.hook.guard.redundant_reads import RedundantRead, guard_event
+from cockpit.hook.guard.redundant_reads import guard_event
+from cockpit.hook.permission_policy import PermissionDecision
 from cockpit.store.db.database import Store
 
 TEXT = "".join(f"line {number} of the module\n" for number in range(1, 61))
@@ -26,7 +27,7 @@ class Agent:
         self.root, self.state, self.agent = root.resolve(), state, agent
         self.fields = {"session_id": "s-1", "cwd": str(self.root), **fields}
 
-    def event(self, name: str, **fields: Any) -> RedundantRead | None:
+    def event(self, name: str, **fields: Any) -> PermissionDecision | None:
         event = Event(self.agent, {"hook_event_name": name, **self.fields, **fields})
         return guard_event(event, str(self.state), str(self.root))
 

@@ -17,8 +17,7 @@ from cockpit.commands.records.debug import debug
 from cockpit.config.load_settings import ConfigInvalid, load_settings
 from cockpit.core.find_checkout import Checkout
 from cockpit.hook.event_payload import Event
-from cockpit.hook.permission_policy import decide_permission
-from cockpit.hook.read_policy import read_policy
+from cockpit.hook.permission_policy import decide_permission, read_policy
 from cockpit.loop.permissions.judge_tool import _OF_EVERYBODY, _an_agent_may, find_denial
 
 

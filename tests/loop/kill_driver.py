@@ -31,7 +31,7 @@ _DOUBLES = (
     " GROUP BY idempotency_key HAVING count(*)>1)"
 )
 _RETURNS = (
-    "SELECT action FROM journal WHERE action IN ('action.held','action.resumed','action.released')"
+    "SELECT json_extract(detail_json, '$.status') FROM journal WHERE action='action.kept'"
     " ORDER BY seq"
 )
 

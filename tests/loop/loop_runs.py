@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from cockpit.loop.runtime import Runtime
 from cockpit.store.journal import journal
+from cockpit.store.journal.details.reentry import ActionKept
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
@@ -57,3 +58,9 @@ async def read_details(runtime: Runtime, session_id: str, kind: type[T]) -> list
     """Return the details of that kind that the journal has of a session."""
     rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
     return [row.detail for row in rows if isinstance(row.detail, kind)]
+
+
+async def read_kept(runtime: Runtime, session_id: str, status: str) -> list[ActionKept]:
+    """Return what the journal has of a session's kept actions with a status."""
+    kept = await read_details(runtime, session_id, ActionKept)
+    return [each for each in kept if each.status == status]

@@ -48,7 +48,7 @@ def check(world: dict[str, Any]) -> None:
         assert world["log"].count("Add adds") == 1
         assert "a + b" in world["file"]
     elif world["story"] == "return":
-        assert world["returns"] == ["action.held", "action.resumed"]
+        assert world["returns"] == ["held", "resumed"]
         assert world["phases"] == ["confirmed", "failed_terminal"]
         assert "a + b" in world["file"]
     else:

@@ -177,6 +177,5 @@ def test_options_that_mean_nothing_are_refused(project: Project) -> None:
     for words in (
         ("--http", "0.0.0.0:0"),
         ("--http", "8765"),
-        ("--http", "--token", "ckp_x"),
     ):
         project.run("mcp", *words, expect=2)

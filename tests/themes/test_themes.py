@@ -28,7 +28,7 @@ def test_the_stylesheet_and_widgets_use_only_known_variables() -> None:
     import widgets
 
     known = {*themes.THEMES[0].to_color_system().generate(), *themes.fallbacks(themes.THEMES[0])}
-    places = [themes.STYLESHEET, *Path(widgets.__file__).parent.glob("*.py")]
+    places = [themes.STYLESHEET, *Path(widgets.__file__).parent.rglob("*.py")]
     texts = [place.read_text("utf-8") for place in places]
     used = {name for text in texts for name in VARIABLE.findall(text) if not name.endswith("-")}
     assert {"tone-dim", "code-background", "rule"} <= used

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from textual.widget import Widget
 
 from widgets.forms.form import FieldView, Form, FormView
-from widgets.forms.key_values import SheetRow
 from widgets.frame.headline import Headline
+from widgets.text.detail import sheet
 from widgets.text.style_names import line
 from widgets.work import chain_tree_views as chains
 from widgets.work.kanban import Kanban
@@ -66,7 +66,7 @@ def kanban(text: str) -> Made:
 
 
 def task(text: str) -> Made:
-    rows = (SheetRow(text, line(text)),)
+    rows = tuple(sheet([(text, line(text))]))
     return TaskPanel(TaskView(line(text), text, text, rows, rows)), lambda: None
 
 

@@ -26,6 +26,7 @@ _LEAST = 8
 _FOLDED_FROM = 2_000
 """Rows from which on they are broken at the edge."""
 _GAP = 2
+_NAME_MOST = 14
 _BAR = "│ "
 _NOTHING = Content("")
 
@@ -36,6 +37,10 @@ class DetailRow(Struct, frozen=True):
     text: Content
     lead: Content = _NOTHING
     further: Content = _NOTHING
+
+
+SheetRow = tuple[str, Content | None]
+"""A name and its value; without a value the name is a heading."""
 
 
 def sentence(*parts: Part) -> DetailRow:
@@ -57,6 +62,25 @@ def entries(heading: str, pairs: Iterable[tuple[str, str]]) -> list[DetailRow]:
         DetailRow(line(text), line((f"  {lead}  ", DIM)), Content("    ")) for lead, text in pairs
     ]
     return [sentence(), sentence((heading, STRONG)), *shown] if shown else []
+
+
+def sheet(rows: Iterable[SheetRow]) -> list[DetailRow]:
+    """Return names and values in two columns; a name alone is a heading, a value alone is as wide as all."""
+    rows = list(rows)
+    widest = max((line(name).cell_length for name, value in rows if value is not None), default=0)
+    column = min(widest, _NAME_MOST) + _GAP
+    drawn: list[DetailRow] = []
+    for name, value in rows:
+        if value is None:
+            drawn.append(sentence((name, STRONG)))
+            continue
+        lead = line((name, DIM)).truncate(column - _GAP, ellipsis=True)
+        lead = lead.pad_right(column - lead.cell_length) if name else _NOTHING
+        space = Content(" " * lead.cell_length)
+        for part in value.split("\n", allow_blank=True) or [_NOTHING]:
+            drawn.append(DetailRow(part, lead, space))
+            lead = space
+    return drawn
 
 
 def quoted(heading: str, text: str) -> list[DetailRow]:

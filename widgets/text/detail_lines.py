@@ -13,7 +13,7 @@ from widgets.text.line_view import LineView
 class DetailLines(LineView):
     """Draw rows, wrapped to the width; posts nothing."""
 
-    def __init__(self, rows: Sequence[DetailRow]) -> None:
+    def __init__(self, rows: Sequence[DetailRow] = ()) -> None:
         super().__init__()
         self._rows = tuple(rows)
         self._drawn = (0, WrappedRows((), 0))

@@ -9,7 +9,7 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from widgets.forms.key_values import Sheet
+from widgets.text.detail_lines import DetailLines
 from widgets.text.markdown import MarkdownLines
 from widgets.text.style_names import STRONG, line
 from widgets.work.task_views import TaskView
@@ -33,7 +33,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
     TaskPanel .-wide #task-asked { width: 11fr; margin: 0 4 0 0; }
     TaskPanel .-wide #task-known { width: 9fr; margin: 0; }
     TaskPanel .asked-title { height: auto; }
-    TaskPanel #task-asked Sheet, TaskPanel .-later { margin: 1 0 0 0; }
+    TaskPanel #task-asked DetailLines, TaskPanel .-later { margin: 1 0 0 0; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("j,down", "scroll_down", "down", show=False),
@@ -50,7 +50,7 @@ class TaskPanel(VerticalScroll, can_focus=True):
         self._head = Static(id="task-head")
         self._texts = {"description": MarkdownLines(), "criteria": MarkdownLines()}
         self._titles = {name: Static(classes="asked-title") for name in self._texts}
-        self._activity, self._memory = Sheet(), Sheet()
+        self._activity, self._memory = DetailLines(), DetailLines()
         self._body = Container(id="task-body")
 
     def compose(self) -> ComposeResult:
@@ -87,8 +87,9 @@ class TaskPanel(VerticalScroll, can_focus=True):
         for name, text in texts.items():
             self._titles[name].display = self._texts[name].display = bool(text)
             self._texts[name].show(_cut(text))
-        self._memory.show(view.memory)
-        self._activity.show(view.activity)
+        for lines, rows in ((self._memory, view.memory), (self._activity, view.activity)):
+            lines.show(rows)
+            lines.display = bool(rows)
 
 
 def _cut(text: str) -> str:

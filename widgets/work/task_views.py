@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 from textual.content import Content
 
-from widgets.forms.key_values import SheetRow
+from widgets.text.detail import DetailRow
 from widgets.work.task_card_views import Tone
 
 
@@ -18,9 +18,9 @@ class TaskView(msgspec.Struct, frozen=True):
     head: Content
     description: str = ""
     criteria: str = ""
-    memory: tuple[SheetRow, ...] = ()
+    memory: tuple[DetailRow, ...] = ()
     """Dependencies, work in progress, handoff and failures."""
-    activity: tuple[SheetRow, ...] = ()
+    activity: tuple[DetailRow, ...] = ()
 
 
 class QueuedView(msgspec.Struct, frozen=True):

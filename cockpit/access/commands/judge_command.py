@@ -80,7 +80,7 @@ _SED_OPTION = re.compile(
 )
 
 
-class Place(Struct, frozen=True):
+class CommandPlace(Struct, frozen=True):
     """Where a command runs, and for whom: ``confined`` in our sandbox, in the checkout ``root`` (its
     real path; '' where that is not known).
 
@@ -93,7 +93,7 @@ class Place(Struct, frozen=True):
     may_run: Callable[[Sequence[str]], bool] | None = None
 
 
-class Verdict(Struct, frozen=True):
+class CommandVerdict(Struct, frozen=True):
     """What is known of a command.
 
     ``effect``: it reads only, changes the checkout, or leaves the machine. ``reasons`` are what a person
@@ -109,7 +109,10 @@ class Verdict(Struct, frozen=True):
     waits: bool = False
 
 
-def judge_command(command: str | Sequence[str], place: Place = Place()) -> Verdict:  # noqa: B008
+IN_SANDBOX = CommandPlace()
+
+
+def judge_command(command: str | Sequence[str], place: CommandPlace = IN_SANDBOX) -> CommandVerdict:
     """Return the verdict over shell text, or over the words of one command: that of the riskiest in it."""
     judging = _Judging(place)
     if sum(map(len, command)) > LONGEST:
@@ -128,7 +131,7 @@ def judge_command(command: str | Sequence[str], place: Place = Place()) -> Verdi
 class _Judging:
     """One command line: what is known of it so far."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CommandPlace) -> None:
         self._place = place
         self._effects: dict[Effect, None] = {}
         self._unclear: dict[str, None] = {}
@@ -138,12 +141,12 @@ class _Judging:
         self._others = False
         self._left = _MOST_COMMANDS
 
-    def give_up(self) -> Verdict:
+    def give_up(self) -> CommandVerdict:
         """Return the verdict over what cannot be judged at all."""
         self._hide("it is too long or too deep to be judged")
         return self.verdict(reads=False)
 
-    def verdict(self, *, reads: bool) -> Verdict:
+    def verdict(self, *, reads: bool) -> CommandVerdict:
         """Return what was found."""
         place, effects = self._place, self._effects
         leaves = any(each.leaves for each in effects)
@@ -159,7 +162,7 @@ class _Judging:
             and (leaves or commits_for_user or bool(self._unclear or self._unfamiliar))
         )
         is_low = is_own and [*effects] == [_COMMITS] and not (self._others or self._unclear)
-        return Verdict(
+        return CommandVerdict(
             "high" if is_high else "low" if is_low else "medium",
             "leaves" if leaves else "reads" if reads else "changes",
             (*(each.words for each in effects), *self._unclear, *self._unfamiliar),

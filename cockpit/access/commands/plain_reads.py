@@ -75,33 +75,16 @@ _TABLE: Mapping[str, _Row] = {
         "--regexp --glob --type --type-not --color --max-count --context --after-context --before-context"
         " --max-depth --max-columns --sort",
     ),
-    "find": _row(),
+    "find": _row(
+        words="-not -a -and -print -print0 -empty -prune -depth ( ) !",
+        named="-name -iname -path -ipath -type -maxdepth -mindepth -size -mtime -mmin -regex -iregex"
+        " -perm -user",
+    ),
     "git diff": _GIT,
     "git show": _GIT,
     "git log": _GIT,
     "git blame": _row("lstwe", "L", "--show-email --porcelain"),
 }
-_FIND_FLAGS = frozenset(
-    ["-not", "-a", "-and", "-print", "-print0", "-empty", "-prune", "-depth", "(", ")", "!"]
-)
-_FIND_VALUES = frozenset(
-    [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-type",
-        "-maxdepth",
-        "-mindepth",
-        "-size",
-        "-mtime",
-        "-mmin",
-        "-regex",
-        "-iregex",
-        "-perm",
-        "-user",
-    ]
-)
 SEARCHING = frozenset({"grep", "rg"})
 NAMING = frozenset({"ls", "find"})
 """Programs that print names and no content."""
@@ -160,7 +143,7 @@ def read_words(argv: Sequence[str]) -> PlainRead | None:
     if row is None:
         return None
     if program == "find":
-        return _read_find(rest)
+        return _read_find(row, rest)
     options: list[tuple[str, str]] = []
     operands: list[str] = []
     after: list[str] = []
@@ -239,16 +222,16 @@ def _is_count(read: PlainRead) -> bool:
     return all(re.fullmatch(r"\d{1,9}", value) for name, value in read.options if value)
 
 
-def _read_find(rest: list[str]) -> PlainRead | None:
+def _read_find(row: _Row, rest: list[str]) -> PlainRead | None:
     places = []
     while rest and not rest[0].startswith(("-", "(", "!")):
         places.append(rest.pop(0))
     options: list[tuple[str, str]] = []
     words = iter(rest)
     for word in words:
-        if word in _FIND_FLAGS:
+        if word in row.words:
             options.append((word, ""))
-        elif word in _FIND_VALUES:
+        elif word in row.named:
             value = next(words, None)
             if value is None:
                 return None

@@ -1,8 +1,9 @@
 """One session of an ACP agent while this process drives it: its turns, its choices, its end.
 
 The user's messages wait in the store until the agent can take them, so a message may come from any process
-and at any time. Limits of cost and tokens are checked between turns, because an agent says what it spent
-when a turn is over, if at all. See ``docs/reference/agents.md``, sessions.
+and at any time. Limits of cost and tokens are checked between turns, because many agents say what they spent
+when a turn is over, if at all; one that reports its cost as it works is stopped at its limit. See
+``docs/reference/agents.md``, sessions.
 """
 
 from __future__ import annotations
@@ -157,6 +158,8 @@ class AgentSession:
         """Copies the sessions of an agent in the sandbox, whose home no other run sees."""
         self.watch_checkouts: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
         """Watches the user's checkouts during a turn of an agent outside the sandbox."""
+        self.cancel_s: float | None = None
+        """Seconds in place of :data:`CANCEL_S`."""
         self._engine = engine
         self._run = run
         self._agent_session = ""
@@ -166,6 +169,8 @@ class AgentSession:
         self._files = AgentFiles(context, self._approved)
         self._terminals = AgentTerminals(context, self._approved)
         self._cancelled = False
+        self._is_over_limit = asyncio.Event()
+        """Set when the agent reports in a turn that the session costs more than it may."""
         self._own_words = ""
         self._cut_off = ""
 
@@ -213,6 +218,9 @@ class AgentSession:
             await self.note_odd(f"an update for another session: {other!r}")
             return
         await self.updates.update(get_object(params, "update"))
+        limit, cost = self._engine.settings.limits.max_cost, self.updates.cost_usd
+        if limit is not None and cost is not None and cost >= limit:
+            self._is_over_limit.set()
 
     def _find_other(self, params: JsonObject) -> str:
         """Return the session that a message is for, where it is not this one; else empty."""
@@ -335,6 +343,7 @@ class AgentSession:
         context.was_refused = False
         context.wave_id = ""
         self._cancelled = False
+        self._is_over_limit.clear()
         await self._engine.store.write(
             lambda tx: sessions.set_status(tx, context.session_id, "running")
         )
@@ -348,12 +357,19 @@ class AgentSession:
         body = {"sessionId": self._agent_session, "prompt": blocks}
         async with self.watch_checkouts():
             asking = asyncio.ensure_future(connection.request("session/prompt", body, None))
+            limit = asyncio.ensure_future(self._is_over_limit.wait())
             try:
-                await asyncio.wait([asking])
+                await asyncio.wait([asking, limit], return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError as error:
                 await asyncio.shield(self._cancel(asking, ending_of(error)))
                 raise
-            return await self._end_turn(asking)
+            finally:
+                limit.cancel()
+            if asking.done():
+                return await self._end_turn(asking)
+            turn = await self._cancel(asking, STOPPED)
+            self._cancelled = False  # by its limit, which is said instead of a next turn
+            return turn
 
     async def _end_turn(self, asking: asyncio.Future[JsonObject]) -> Turn:
         """Journal the turn's end; words of a rejection become the next prompt."""
@@ -371,20 +387,22 @@ class AgentSession:
         await self.updates.end_turn(turn.reason, usage, turn.message)
         return turn
 
-    async def _cancel(self, asking: asyncio.Future[JsonObject], ending: Ending) -> None:
+    async def _cancel(self, asking: asyncio.Future[JsonObject], ending: Ending) -> Turn:
         """Cancel the turn, withdraw what it asked for, and journal its end."""
         connection, _ = self._opened()
         self._cancelled = True
         self.context.withdrawn.withdraw(ending)
         await connection.notify("session/cancel", {"sessionId": self._agent_session})
-        _, waiting = await asyncio.wait([asking], timeout=CANCEL_S)
+        timeout_s = self.cancel_s or CANCEL_S
+        _, waiting = await asyncio.wait([asking], timeout=timeout_s)
         if waiting:
             await self.journal.note(
-                f"{connection.agent.title} did not stop within {CANCEL_S:g} s, so it was ended."
+                f"{connection.agent.title} did not stop within {timeout_s:g} s, so it was ended."
             )
             await connection.close()
             await asyncio.wait([asking])
         self.turn = await self._end_turn(asking)
+        return self.turn
 
     async def choose(self, kind: str, value: str) -> None:
         """Choose a mode, a model or an option of the agent. Raises ``AgentFailed``, ``IllegalTransition``."""

@@ -51,6 +51,8 @@ from cockpit.store.journal.details.agents import RunnerEnded
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 
+_CANCEL_S = 1.5
+"""Seconds that an agent without a user has to end its turn: its chain may be stopped at once."""
 _TOKEN_S = 7 * 86_400.0
 _AGAIN_S = 1.0
 """Seconds until an agent that did not start is started once more."""
@@ -295,6 +297,7 @@ async def run_acp_prompt(
     async with open_agent_session(
         engine, agent, session_id, interactive=False, scopes=scopes
     ) as opened:
+        opened.cancel_s = _CANCEL_S
         turn = asyncio.ensure_future(opened.run_prompt(prompt))
         try:
             if not await _wait(turn, opened, timeout_s):

@@ -13,9 +13,8 @@ from cockpit.agents.acp_client.acp_session_context import SessionContext
 from cockpit.agents.acp_client.agent_connection import Refused
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
-from cockpit.loop.permissions.choose_option import choose_option
 from cockpit.loop.permissions.read_tool_request import read_acp_tool, read_elicitation
-from cockpit.loop.permissions.tool_request import FileEdit, ToolRequest
+from cockpit.loop.permissions.tool_request import FileEdit, ToolRequest, choose_option
 
 _CANCELLED = {"outcome": {"outcome": "cancelled"}}
 _MOST_APPROVED = 200

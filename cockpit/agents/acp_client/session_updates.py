@@ -66,6 +66,11 @@ class SessionUpdates:
         self._run = run
         self._total = journal.usage
 
+    @property
+    def cost_usd(self) -> float | None:
+        """What the session has cost by the agent's own account, in US dollars."""
+        return self._total.cost_usd
+
     async def update(self, body: JsonObject) -> None:
         """Journal one ``session/update``; one that cannot be read is noted."""
         if not self.ignores:

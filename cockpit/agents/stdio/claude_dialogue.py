@@ -14,7 +14,6 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from cockpit.agents.stdio.permissions import Permissions
-from cockpit.agents.streams.claude_stream import ClaudeStream
 from cockpit.agents.streams.stream_events import (
     Finish,
     StreamEvent,
@@ -22,6 +21,7 @@ from cockpit.agents.streams.stream_events import (
     ToolStarted,
     UnreadableLine,
 )
+from cockpit.agents.streams.stream_formats import ClaudeStream
 from cockpit.core.json_fields import JsonObject, get_object, get_text, parse_object
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
 from cockpit.loop.permissions.read_tool_request import read_claude_tool

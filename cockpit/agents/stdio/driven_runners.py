@@ -51,11 +51,6 @@ def find_driven_runner(name: str, user_dir: Path) -> RunnerSettings | None:
     return RunnerSettings(name, agent.acp.command, env=agent.login.variables, protocol="acp")
 
 
-def driven_names() -> tuple[str, ...]:
-    """Return the names of the runners that need no configuration."""
-    return ("claude", "codex", f"{ACP_PREFIX}NAME")
-
-
 def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
     """Return the runner of that name; None is the built-in agent.
 
@@ -68,7 +63,8 @@ def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings |
     except AgentInvalid as error:
         raise RunnerMissing(str(error)) from error
     if runner is None:
-        available = ", ".join(dict.fromkeys([EMBEDDED, *settings.runners, *driven_names()]))
+        driven = ("claude", "codex", f"{ACP_PREFIX}NAME")
+        available = ", ".join(dict.fromkeys([EMBEDDED, *settings.runners, *driven]))
         raise RunnerMissing(
             f"There is no runner {name!r}; available: {available}. Add one to your configuration:"
             f" [runner.{name}] command = [...]."

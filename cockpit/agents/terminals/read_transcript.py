@@ -15,8 +15,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.agents.streams.account_usage import record_usage
-from cockpit.agents.streams.claude_stream import message_usage, sum_usage
 from cockpit.agents.streams.stream_events import TokenUsage
+from cockpit.agents.streams.stream_formats import message_usage, sum_usage
 from cockpit.core.json_fields import get_count, get_object, get_text, parse_object
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions

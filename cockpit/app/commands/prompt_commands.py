@@ -19,7 +19,6 @@ from cockpit.app.commands import (
     work_command,
 )
 from cockpit.app.commands.command_record import CommandRefused, PromptCommand
-from cockpit.app.commands.offline_limits import check_offline, starts_agent
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
@@ -85,8 +84,8 @@ async def find_receiver(host: Host, session_id: str, text: str) -> str:
     match = _COMMAND.fullmatch(text.strip())
     if match is None and session_id:
         return session_id
-    if match is None or (not session_id and await starts_agent(host)):
-        await check_offline(host, text)
+    if match is None or (not session_id and await _starts_agent(host)):
+        await _check_offline(host, text)
         return ""  # an external agent knows its commands once it has started
     name = match["name"]
     if name in _agent_commands(host, session_id):
@@ -94,7 +93,7 @@ async def find_receiver(host: Host, session_id: str, text: str) -> str:
     kind = await host.engine.command_kind(f"/{name}")
     if kind:
         if not session_id:
-            await check_offline(host, text)
+            await _check_offline(host, text)
         return session_id if kind == "skill" else ""
     types = [command.removeprefix("/") for command, _ in await host.engine.complete("/", "/")]
     names = {*TABLE, *types, *_agent_commands(host, session_id)}
@@ -112,3 +111,32 @@ def _agent_commands(host: Host, session_id: str) -> Iterator[str]:
     if session is not None and session.has_agent:
         for each in host.state.agent_of(session_id).commands:
             yield each.name.lstrip("/")
+
+
+async def _check_offline(host: Host, text: str) -> None:
+    """Refuse ``text`` once where a new session would get the offline rules, and they cannot do it.
+
+    Raises :class:`CommandRefused` the first time; later texts of the same run of the screen are started.
+    """
+    from cockpit.decide.choose_model import OFFLINE
+    from cockpit.decide.offline.limits import LIMITS, SETS_A_MODEL, is_within_rules
+
+    if host.knows_offline_limits or is_within_rules(text):
+        return
+    if await host.engine.default_model() != OFFLINE:
+        return
+    if await _starts_agent(host):
+        return
+    host.knows_offline_limits = True
+    review = f" /review {host.welcome.review} reviews." if host.welcome.review else ""
+    raise CommandRefused(
+        f"Nothing was started: {LIMITS}. Enter again lets them look around and plan.{review} {SETS_A_MODEL}"
+    )
+
+
+async def _starts_agent(host: Host) -> bool:
+    """Whether an external agent gets new sessions."""
+    try:
+        return any(agent.has_new_sessions for agent in await host.engine.list_agents())
+    except CockpitError:
+        return False  # this process drives none

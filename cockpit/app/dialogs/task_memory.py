@@ -21,8 +21,9 @@ from cockpit.app.state.work import TaskState
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog.handoffs import Handoff
 from cockpit.store.db.database import Store
-from widgets.forms.key_values import Sheet, SheetRow
 from widgets.text.clean import clean
+from widgets.text.detail import SheetRow, sheet
+from widgets.text.detail_lines import DetailLines
 
 
 class TaskMemoryDialog(LiveScreen, Dialog[None]):
@@ -38,7 +39,7 @@ class TaskMemoryDialog(LiveScreen, Dialog[None]):
     def __init__(self, host: Host, task_id: str) -> None:
         super().__init__()
         self._host, self._task_id = host, task_id
-        self.sheet = Sheet()
+        self.sheet = DetailLines()
         self.box = VerticalScroll(self.sheet, id="memory", classes="box")
         self._drawn = -1
         self._reading = False
@@ -93,7 +94,7 @@ class TaskMemoryDialog(LiveScreen, Dialog[None]):
         title = f"{self.NAME} · {task.task_id} {task.title}".strip()
         self.box.border_title = Content(clean(title, newlines=False))
         self.box.border_subtitle = Content(self.keys())
-        self.sheet.show(self.rows())
+        self.sheet.show(sheet(self.rows()))
 
     def action_scroll(self, step: int) -> None:
         """Scroll by a line."""

@@ -21,11 +21,11 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.journal.details import chains as details
 from cockpit.store.journal.details.chains import Progress
-from cockpit.store.journal.details.tasks import TaskDelayed, TaskTakenUp
+from cockpit.store.journal.details.tasks import TaskTakenUp
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import newest_rows
 
-PREFIXES = ("chain.", "batch.", "task.run.", "task.taken_up", "task.delayed")
+PREFIXES = ("chain.", "batch.", "task.run.", "task.taken_up")
 """What begins rows of chains."""
 ENDS = ("done", "blocked")
 """The steps with which a task's run ends."""
@@ -37,8 +37,7 @@ _NEWEST = 100
 _ONLY_IN_JOURNAL = (
     Action.BATCH_CHANGED,
     Action.TASK_TAKEN_UP,
-    Action.TASK_DELAYED,
-    Action.CHAIN_SESSION_DELAYED,
+    Action.CHAIN_DELAYED,
     Action.CHAIN_NOTED,
 )
 
@@ -282,11 +281,11 @@ def _add_newest(chain: ShownChain, connection: sqlite3.Connection, now: str) -> 
         match detail:
             case details.ChainNoted(what="unconfined") if row.at >= chain.row.began_at:
                 chain.unconfined = detail.subject
-            case details.WorkerDelayed() if (
+            case details.ChainDelayed(task_id="") if (
                 detail.ordinal not in chain.workers and detail.starts_at > now
             ):
                 chain.retry = Retry(detail.starts_at, detail.attempt)
-            case TaskDelayed() if detail.starts_at > now:
+            case details.ChainDelayed() if detail.task_id and detail.starts_at > now:
                 run = chain.runs.get(detail.task_id)
                 if run is not None and not run.ended and run.step == detail.step:
                     run.retry = Retry(detail.starts_at, detail.attempt)

@@ -13,8 +13,7 @@ from cockpit.app.state.task_rows import handoff_rows, join_sections, when, wip_r
 from cockpit.app.state.work import TaskState, Work
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
-from widgets.forms.key_values import SheetRow
-from widgets.text.detail import DetailRow, entries, fields, sentence
+from widgets.text.detail import DetailRow, SheetRow, entries, fields, sentence, sheet
 from widgets.text.style_names import BAD, DIM, STRONG, Part, block, line
 from widgets.text.style_names import tone as style_of
 from widgets.work.task_card_views import Tone
@@ -48,11 +47,11 @@ def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> 
     handoff = record.handoff if record is not None else None
     sections: list[list[SheetRow]] = []
     if links := _links(work, task):
-        sections.append([SheetRow("Depends"), *links])
+        sections.append([("Depends", None), *links])
     if stored is not None and stored.wip:
-        sections.append([SheetRow("Work in progress"), *wip_rows(task, stored.wip, brief=True)])
+        sections.append([("Work in progress", None), *wip_rows(task, stored.wip, brief=True)])
     if task.handoff is not None or handoff is not None:
-        sections.append([SheetRow("Handoff"), *handoff_rows(task, handoff, brief=True)])
+        sections.append([("Handoff", None), *handoff_rows(task, handoff, brief=True)])
     if record is not None and record.failures:
         failures = [
             _happening(
@@ -61,7 +60,7 @@ def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> 
             )
             for each in record.failures
         ]  # fmt: skip
-        sections.append([SheetRow("Failures"), *failures])
+        sections.append([("Failures", None), *failures])
     activity = [
         _happening(
             each.created_at, "·", "dim", each.activity_type.replace("_", " "), each.description,
@@ -73,8 +72,8 @@ def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> 
         _head(task, _facts(work, task, stored, record.estimate if record is not None else "")),
         task.description,
         task.criteria,
-        tuple(join_sections(sections)),
-        (SheetRow("Activity"), *activity) if activity else (),
+        tuple(sheet(join_sections(sections))),
+        tuple(sheet([("Activity", None), *activity])) if activity else (),
     )
 
 
@@ -94,7 +93,7 @@ def _head(task: TaskState, facts: Iterable[tuple[str, str]]) -> Content:
 def _happening(at: str, mark: str, look: str, kind: str, text: str, by: str) -> SheetRow:
     style = style_of(look)
     who: list[Part] = [(f"  {by}", DIM)] if by else []
-    return SheetRow(when(at), line((mark, style), " ", (kind, style or DIM), "  ", text, *who))
+    return (when(at), line((mark, style), " ", (kind, style or DIM), "  ", text, *who))
 
 
 def _facts(
@@ -137,7 +136,7 @@ def _link(work: Work, task_id: str, relation: str) -> SheetRow:
     task = work.tasks.get(task_id)
     mark, look = sign(task) if task is not None else ("·", "dim")
     title = task.title if task is not None else ""
-    return SheetRow(relation, line((mark, style_of(look)), " ", (task_id, STRONG), "  ", title))
+    return (relation, line((mark, style_of(look)), " ", (task_id, STRONG), "  ", title))
 
 
 def queued_view(row: Queued, blocker: str = "") -> QueuedView:

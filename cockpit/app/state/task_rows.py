@@ -10,7 +10,7 @@ from textual.content import Content
 from cockpit.app.state.work import TaskState, tests_of
 from cockpit.store.journal.details.backlog import WorkInProgress
 from cockpit.store.journal.details.detail import read_part
-from widgets.forms.key_values import SheetRow
+from widgets.text.detail import SheetRow
 from widgets.text.style_names import BAD, DIM, STRONG, WARN, Part, block, line, tone
 from widgets.work.task_cards import tests
 
@@ -24,7 +24,7 @@ READ_MOST = 20_000
 
 _FATES = {"PASS": "good", "FAIL": "bad", "BLOCKED": "warn"}
 _STATES = {"compacted": "its details are gone", "archived": "archived with its epic"}
-_GAP = SheetRow("", Content(""))
+_GAP: SheetRow = ("", Content(""))
 
 
 def wip_rows(
@@ -33,13 +33,13 @@ def wip_rows(
     """Return the rows of a task's stored work in progress; ``brief`` leaves out the lists."""
     if not stored:
         empty = "No work in progress yet. It appears when a worker saves a checkpoint."
-        return [SheetRow("", line((empty, DIM)))]
+        return [("", line((empty, DIM)))]
     wip = read_part(WorkInProgress, stored)
     rows: list[SheetRow] = []
 
     def add(name: str, *parts: Part) -> None:
         if parts:
-            rows.append(SheetRow(name, line(*parts)))
+            rows.append((name, line(*parts)))
 
     if wip.phase:
         add("phase", (wip.phase, tone("accent")))
@@ -59,25 +59,25 @@ def wip_rows(
             add("files", f"{len(files):,} changed")
         return rows
     if wip.context:
-        rows.append(SheetRow("context", block(wip.context)))
+        rows.append(("context", block(wip.context)))
     if task.wip_at:
         add("updated", (when(task.wip_at), DIM))
     if files:
         rows += _files(files)
     if wip.decisions:
-        rows += [_GAP, SheetRow(f"Decisions  {len(wip.decisions):,}")]
+        rows += [_GAP, (f"Decisions  {len(wip.decisions):,}", None)]
         rows += _more(len(wip.decisions), "earlier")
         for each in wip.decisions[-LISTED_MOST:]:
             reason: list[Part] = [("  because ", DIM), each.reason] if each.reason else []
-            rows.append(SheetRow("", line("  ", each.decision, *reason)))
+            rows.append(("", line("  ", each.decision, *reason)))
     if wip.errors:
-        rows += [_GAP, SheetRow(f"Errors  {len(wip.errors):,}")]
+        rows += [_GAP, (f"Errors  {len(wip.errors):,}", None)]
         rows += _more(len(wip.errors), "earlier")
         for error in wip.errors[-LISTED_MOST:]:
             where: list[Part] = [(f"  {error.file}", STRONG)] if error.file else []
-            rows.append(SheetRow("", line("  ", (error.type or "error", BAD), *where)))
+            rows.append(("", line("  ", (error.type or "error", BAD), *where)))
             if error.message:
-                rows.append(SheetRow("", _indented(block(error.message))))
+                rows.append(("", _indented(block(error.message))))
     return rows
 
 
@@ -86,10 +86,10 @@ def _tests(stored: Mapping[str, Any]) -> list[SheetRow]:
         return []
     results = tests_of(stored)
     if not results.ran:
-        return [SheetRow("tests", line(("did not run", WARN)))]
-    rows = [SheetRow("tests", line(*(tests(results) or [("ran", DIM)])))]
+        return [("tests", line(("did not run", WARN)))]
+    rows: list[SheetRow] = [("tests", line(*(tests(results) or [("ran", DIM)])))]
     if results.first_failing:
-        rows.append(SheetRow("failing", line((results.first_failing, BAD))))
+        rows.append(("failing", line((results.first_failing, BAD))))
     return rows
 
 
@@ -112,24 +112,24 @@ def handoff_rows(
         status, summary, files = summed.status, summed.summary, summed.files
         state = _STATES.get(summed.state, "")
     else:
-        return [SheetRow("", line(("No handoff yet. It appears when the task ends.", DIM)))]
+        return [("", line(("No handoff yet. It appears when the task ends.", DIM)))]
     note: list[Part] = [("   ", ""), (state, DIM)] if state else []
-    rows = [
-        SheetRow("status", line((status, tone(_FATES.get(status, ""))), *note)),
-        SheetRow("summary", block(summary)),
+    rows: list[SheetRow] = [
+        ("status", line((status, tone(_FATES.get(status, ""))), *note)),
+        ("summary", block(summary)),
     ]
     if brief:
         if files:
-            rows.append(SheetRow("files", line(f"{len(files):,} changed")))
+            rows.append(("files", line(f"{len(files):,} changed")))
         return rows
     if files:
         rows += _files(files)
     if details and handoff is not None and handoff.full_details is not None:
         text, left = handoff.full_details[:READ_MOST], len(handoff.full_details) - READ_MOST
-        rows += [_GAP, SheetRow("Details"), SheetRow("", _indented(block(text), "  "))]
+        rows += [_GAP, ("Details", None), ("", _indented(block(text), "  "))]
         if left > 0:
             more = f"! {left:,} more characters: `cockpit tasks handoff {task.task_id}`"
-            rows.append(SheetRow("", line((more, WARN))))
+            rows.append(("", line((more, WARN))))
     return rows
 
 
@@ -153,11 +153,11 @@ def _indented(content: Content, space: str = "    ") -> Content:
 
 
 def _files(paths: Sequence[str]) -> list[SheetRow]:
-    rows = [_GAP, SheetRow(f"Files  {len(paths):,}")]
-    rows += [SheetRow("", line("  ", path)) for path in paths[:LISTED_MOST]]
+    rows: list[SheetRow] = [_GAP, (f"Files  {len(paths):,}", None)]
+    rows += [("", line("  ", path)) for path in paths[:LISTED_MOST]]
     return rows + _more(len(paths), "more")
 
 
 def _more(count: int, word: str) -> list[SheetRow]:
     left = count - LISTED_MOST
-    return [SheetRow("", line((f"  … {left:,} {word}", DIM)))] if left > 0 else []
+    return [("", line((f"  … {left:,} {word}", DIM)))] if left > 0 else []

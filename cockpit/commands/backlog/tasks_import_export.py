@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
 
 _GITHUB = "github"
+_MOST_ISSUES = 1_000
 
 
 @click.command(
@@ -40,26 +41,18 @@ _GITHUB = "github"
     help="Import issues of this repository. Default: this project's.",
 )
 @click.option("--story", "story_id", metavar="ID", help="Put new issues into this story.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 1000),
-    default=100,
-    show_default=True,
-    help="Import at most this many issues.",
-)
 @AS_JSON
 def import_tasks(
     source: str,
     labels: tuple[str, ...],
     repo: str | None,
     story_id: str | None,
-    limit: int,
     as_json: bool,
 ) -> None:
     """Import tasks from a file or from GitHub.
 
     FILE contains JSON Lines, as `cockpit tasks export` writes them; - reads standard input. "github" imports
-    the open issues. Importing the same records again changes nothing.
+    the open issues, at most 1,000. Importing the same records again changes nothing.
     """
     if source != _GITHUB and (labels or repo or story_id):
         raise WrongUse("--label, --repo and --story need `cockpit tasks import github`.")
@@ -71,7 +64,9 @@ def import_tasks(
 
         home = find_project().home
         records = asyncio.run(
-            open_issues(home, labels=labels, repo=repo, limit=limit, task_types=read_names(home))
+            open_issues(
+                home, labels=labels, repo=repo, limit=_MOST_ISSUES, task_types=read_names(home)
+            )
         )
 
         def step(tx: Tx) -> ImportCounts:

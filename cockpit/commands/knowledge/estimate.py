@@ -11,7 +11,6 @@ import click
 
 from cockpit.cli_options import AS_JSON, MODEL, examples
 from cockpit.commands.open_project import (
-    WrongUse,
     choose_session,
     find_project,
     load_project_settings,
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 _TASK = re.compile(r"T-?\d+", re.IGNORECASE)
 _SESSION = re.compile(r"s-[0-9a-z]{4,20}")
+_WORKERS = 2
+"""Tasks at the same time, with which a chain begins."""
 MOST_SHOWN = 40
 """Tasks that are listed; all of them count."""
 
@@ -39,46 +40,20 @@ MOST_SHOWN = 40
     epilog=examples(
         'cockpit estimate "review topic"',
         "cockpit estimate T-4 T-7",
-        "cockpit estimate --epic E-1 -n 3",
-        "cockpit estimate --all --json",
+        "cockpit estimate",
     ),
 )
 @click.argument("what", nargs=-1, metavar="[TASK|TEXT|SESSION]...")
-@click.option("--epic", metavar="ID", help="Estimate the open tasks of this epic.")
-@click.option("--story", metavar="ID", help="Estimate the open tasks of this story.")
-@click.option("--all", "everything", is_flag=True, help="Estimate all open tasks. The default.")
-@click.option(
-    "-n",
-    "--parallel",
-    "workers",
-    type=click.IntRange(1, 16),
-    default=2,
-    show_default=True,
-    help="Do this many tasks at the same time.",
-)
 @MODEL
-@click.option("--runner", metavar="NAME", help="Estimate tasks as this external agent does them.")
 @AS_JSON
-def estimate(
-    what: tuple[str, ...],
-    epic: str | None,
-    story: str | None,
-    everything: bool,
-    workers: int,
-    model: str | None,
-    runner: str | None,
-    as_json: bool,
-) -> None:
+def estimate(what: tuple[str, ...], model: str | None, as_json: bool) -> None:
     """Estimate what a task takes before it starts, from past tasks of its kind in this project.
 
     Name a TEXT as for `cockpit run`, ids of tasks in the backlog, or a session, for what it took as well.
-    Without any of them, the open tasks of the backlog as `cockpit work` does them: each, all together, and
-    how long they take. Every number is a range: one task in ten takes less, one in ten more. Where the
+    Without any of them it estimates all open tasks; `cockpit work --dry-run` does so for an epic or a story,
+    with its other options. Every number is a range: one task in ten takes less, one in ten more. Where the
     project has no history of a kind, the shipped defaults count, and the answer says so.
     """
-    scopes = [name for name in (epic, story, everything) if name]
-    if len(scopes) > 1 or (scopes and what):
-        raise WrongUse("TASK or TEXT, --epic, --story and --all exclude each other.")
     place = find_project()
     settings = load_project_settings(place, {"[model] name": model}).runtime
     if len(what) == 1 and _SESSION.fullmatch(what[0]):
@@ -87,16 +62,15 @@ def estimate(
     if what and not all(_TASK.fullmatch(word) for word in what):
         _show_words(asyncio.run(_estimate_words(place, settings, " ".join(what))), as_json)
         return
-    estimated = estimate_scope(place, settings, epic, story, runner, named=what)
-    show_scope(estimated, workers, as_json=as_json)
+    show_scope(estimate_scope(place, settings, named=what), _WORKERS, as_json=as_json)
 
 
 def estimate_scope(
     place: ProjectPaths,
     settings: RuntimeSettings,
-    epic: str | None,
-    story: str | None,
-    runner: str | None,
+    epic: str | None = None,
+    story: str | None = None,
+    runner: str | None = None,
     *,
     named: Sequence[str] = (),
 ) -> EstimatedScope:

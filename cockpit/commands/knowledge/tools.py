@@ -102,7 +102,7 @@ def run_tool(
 
     async def call(added: AddedTools) -> bool:
         from cockpit.act.model_tools import MalformedCall
-        from cockpit.act.own_tools.parse_call import parse_added_call
+        from cockpit.act.own_tools.check_arguments import parse_added_call
 
         await _require_user(added, "running a tool by hand")
         usable = await added.store.read(added.catalog.read_usable)

@@ -17,6 +17,7 @@ from cockpit.commands.setup.state import state
 
 
 @click.group(
+    hidden=True,  # diagnostics: `cockpit --help` names it in a sentence
     short_help="Explain, verify and count what is recorded.",
     epilog=examples("cockpit debug journal", "cockpit debug packet explain"),
 )

@@ -45,21 +45,14 @@ _HOST, _PORT = "127.0.0.1", 8765
     help="Serve streamable HTTP instead of standard input and output; port 0 picks a free one."
     f" Default: {_HOST}:{_PORT}.",
 )
-@click.option(
-    "--token",
-    default="",
-    metavar="SECRET",
-    help="Act as the holder of this token. Default: $COCKPIT_TOKEN, else an agent.",
-)
-def mcp(tier: str, address: str | None, token: str) -> None:
+def mcp(tier: str, address: str | None) -> None:
     """Serve external agents over the Model Context Protocol: Claude Code, Codex, or any other client.
 
     A client starts this command and talks to it on standard input and output. Proposals of agents wait in
-    the one queue of this project. Over HTTP every client sends a token of its own, made with
-    `cockpit tokens issue`. docs/reference/mcp.md lists the tools, docs/how-to the setup of each client.
+    the one queue of this project. It acts as the holder of $COCKPIT_TOKEN, else as an agent; over HTTP every
+    client sends a token of its own, made with `cockpit tokens issue`. docs/reference/mcp.md lists the tools,
+    docs/how-to the setup of each client.
     """
-    if address is not None and token:
-        raise WrongUse("--token excludes --http, because each HTTP client sends its own token.")
     host, _, port = (address or "").rpartition(":")
     if address is not None and not (host and port.isdecimal() and int(port) < 65_536):
         raise WrongUse(f"--http {address!r} is not HOST:PORT, such as {_HOST}:{_PORT}.")
@@ -86,7 +79,7 @@ def mcp(tier: str, address: str | None, token: str) -> None:
             "An MCP client starts this command and talks to it on standard input. docs/reference/mcp.md"
             " says how."
         )
-    secret = token or os.environ.get(TOKEN_VARIABLE, "")
+    secret = os.environ.get(TOKEN_VARIABLE, "")
     asyncio.run(serve_stdio(place, settings, cast("Tier", tier), secret.strip()))
 
 

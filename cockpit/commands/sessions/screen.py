@@ -126,6 +126,7 @@ async def _show(
         visit.jump, visit.session_id = jump, followed
 
     from cockpit.app.run_app import run_app
+    from cockpit.config.change_setting import remember_theme
 
     sdk = _Sdk()
     async with AsyncExitStack() as stack:
@@ -149,7 +150,7 @@ async def _show(
             keys=settings.keys,
             rings_bell=settings.bell,
             after_first_frame=load_rest,
-            on_theme=_remember_theme,
+            on_theme=remember_theme,
             on_draft=sdk.load,
             on_end=_print_resume_command,
             on_jump=note_jump,
@@ -182,12 +183,6 @@ async def _open_runtime(
     store = await asyncio.shield(opening)
     runtime_over = await asyncio.to_thread(_import_loop)
     return await stack.enter_async_context(runtime_over(store, place, settings.runtime))
-
-
-def _remember_theme(name: str) -> None:
-    from cockpit.config.change_setting import remember_theme
-
-    remember_theme(name)
 
 
 def _import_loop() -> Callable[

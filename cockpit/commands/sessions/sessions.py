@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.caller_rights import find_user
 from cockpit.commands.collection import Collection, limit_option
-from cockpit.commands.confirm import YES
+from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import (
     WrongUse,
     choose_session,
@@ -29,6 +31,9 @@ from cockpit.loop.views.session_report import session_document, session_text
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.sessions.session_states import select_asking, state_of
 from cockpit.store.sessions.sessions import Session, change, load, select_recent
+
+if TYPE_CHECKING:
+    from cockpit.loop.rewind.plan_rewind import RewindPlan
 
 
 class SessionRow(Struct, frozen=True):
@@ -237,9 +242,50 @@ def rewind(session: str, wave: int, yes: bool, as_json: bool) -> None:
     session continues after the wave, and SESSION stays in the list. The contents that are replaced are kept:
     u in the list of sessions on the screen brings them back. An agent cannot do this.
     """
-    from cockpit.commands.sessions.rewind_session import rewind_session
+    from cockpit.loop.rewind.apply_rewind import rewind as go_back
+    from cockpit.loop.rewind.plan_rewind import plan_rewind
+    from cockpit.loop.tools.approve_tools import require_person
 
-    rewind_session(session, wave, asks=not yes, as_json=as_json)
+    require_records()
+    place = find_project()
+    with open_store(place) as store:
+        session_id = store.read_now(lambda connection: choose_session(connection, session))
+        store.write_now(lambda tx: require_person(find_user(tx, "going back to a wave")))
+        plan = asyncio.run(plan_rewind(store, session_id, wave))
+        if not as_json:
+            show("\n".join(_describe_rewind(plan)))
+        confirm(f"Go back to wave {wave}?", yes=yes, undone="nothing was changed")
+        done = asyncio.run(go_back(store, place, plan))
+    if as_json:
+        show_json(
+            {
+                "session_id": done.session_id,
+                "source": session_id,
+                "wave": wave,
+                "files": done.files,
+                "stays": done.stays,
+            }
+        )
+        return
+    for text in done.stays[len(plan.stays) :]:
+        say(text)
+    say(f"Back at wave {wave}: {pluralize(len(done.files), 'file')} changed.")
+    say(f"Write to it: cockpit run --continue {done.session_id} MESSAGE")
+
+
+def _describe_rewind(plan: RewindPlan) -> list[str]:
+    """Return the lines: files that get their earlier content, and what stays."""
+    lines = [f"Session {plan.session_id}, back to wave {plan.wave}:"]
+    if not plan.files:
+        lines.append("  No file changes.")
+    for each in plan.files:
+        removed = "is removed: it did not exist"
+        lines.append(
+            f"  {each.path}  {removed if each.content is None else 'gets its earlier content'}"
+        )
+    if plan.stays:
+        lines += ["This stays as it is:", *(f"  {each}" for each in plan.stays)]
+    return lines
 
 
 @sessions.command("jump", epilog=examples("cockpit sessions jump last"))
@@ -250,8 +296,6 @@ def jump(session: str) -> None:
     It brings the window of SESSION to the front: of an agent in your own terminal that has cockpit's hooks,
     in tmux, kitty, WezTerm or iTerm2.
     """
-    import asyncio
-
     from cockpit.agents.terminals.jump_to_terminal import jump_to_terminal
 
     row: Session = read_store(

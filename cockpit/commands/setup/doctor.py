@@ -13,12 +13,13 @@ import click
 
 from cockpit.access.run_program import run_program
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import WrongUse, find_project
+from cockpit.commands.open_project import find_project
 from cockpit.commands.setup.doctor_check import Check
 from cockpit.commands.setup.doctor_checks import every_check
 from cockpit.commands.setup.refusals import list_refusals
-from cockpit.commands.terminal import format_table, is_terminal, say, show, show_json
+from cockpit.commands.terminal import format_table, say, show, show_json
 from cockpit.core.errors import CockpitError
 from cockpit.decide.provider_extras import (
     EXTRAS,
@@ -48,7 +49,7 @@ _MOST_REASON = 2_000
     type=click.Choice(EXTRAS),
     help="Install the packages of this extra, after asking.",
 )
-@click.option("--yes", is_flag=True, help="With --install: do not ask.")
+@YES
 @click.option(
     "--explain", is_flag=True, help="List what cockpit refuses of this repository, and why."
 )
@@ -94,12 +95,7 @@ def _install(extra: Extra, yes: bool) -> None:
         return
     command = install_command(extra, find_installation())
     show(shlex.join(command))
-    if not yes:
-        if not is_terminal(sys.stdin):
-            raise WrongUse("No terminal to confirm on; nothing was installed. Pass --yes.")
-        if not click.confirm("Run this command?", err=True):
-            say("Nothing was installed.")
-            return
+    confirm("Run this command?", yes=yes, undone="nothing was installed")
     ended = asyncio.run(run_program(command, cwd=Path.cwd(), timeout_s=_INSTALL_S))
     if not ended.ok:
         why = ended.error_text or ended.text.strip()

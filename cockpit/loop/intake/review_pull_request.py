@@ -15,17 +15,13 @@ from typing import Any
 import msgspec
 
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
-from cockpit.core.fenced_text import make_visible
 from cockpit.core.parse_diff import FileDiff, parse_diff
 from cockpit.core.read_record import decode_json
-from cockpit.core.secrets import mask
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext
+from cockpit.observe.sources.github import explain_gh_failure
 
 FIELDS = "title,body,state,author,closingIssuesReferences,files"
-
-GH_NEEDED = "2.72.0"
-"""The first gh whose ``pr view`` knows ``closingIssuesReferences`` (April 2025)."""
 
 _ISSUES_AT_ONCE = 4
 
@@ -107,7 +103,7 @@ async def pull_request(number: int, repo: str | None, root: Path) -> ReviewConte
 
 
 class _Gh:
-    """Calls gh about one pull request; a failure becomes one sentence."""
+    """Calls gh about one pull request."""
 
     def __init__(
         self, number: int, repo: tuple[str, ...], ours: frozenset[str], root: Path
@@ -121,12 +117,12 @@ class _Gh:
         done = await self._run(*args, *self._repo)
         if done.truncated or done.ok:
             return done.text
-        raise OpeningFailed(await self._sentence(done))
+        raise self._failed(done, args[0])
 
     async def json(self, kind: Any, *args: str) -> Any:
         done = await self._run(*args, *self._repo)
         if not done.ok:
-            raise OpeningFailed(await self._sentence(done))
+            raise self._failed(done, args[0])
         try:
             return decode_json(done.stdout, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -169,63 +165,11 @@ class _Gh:
                 "https://cli.github.com, or review a local range such as /review-pr topic."
             ) from error
 
-    async def _sentence(self, done: Finished) -> str:
-        output = done.error_text or done.text
-        pr = f"pull request {self._number}"
-        if done.timed_out:
-            return f"gh gave no answer about {pr} in time; is the network up?"
-        if "unknown json field" in output.lower() or "unknown flag: --json" in output:
-            field = re.search(r"Unknown JSON field: \"?(\w+)", output, re.IGNORECASE)
-            version = await self._run("--version")
-            installed = re.search(r"\d+\.\d+\.\d+", version.text)
-            return (
-                f"gh {installed[0] if installed else '(unknown version)'} is too old: it does not "
-                f"know {field[1] if field else '--json'}, which needs gh {GH_NEEDED} or newer; "
-                f"update gh, or review a local range such as /review-pr topic."
-            )
-        for pattern, sentence in _FAILURES:
-            if re.search(pattern, output, re.IGNORECASE):
-                return sentence.format(pr=pr, number=self._number)
-        if done.code == 4:  # gh's exit status for "authentication required"
-            return _NOT_LOGGED_IN
-        line = next((line for line in output.splitlines() if line.strip()), f"status {done.code}")
-        return f"gh could not fetch {pr}: {mask(make_visible(line.strip()))[:300]}"
-
-
-_NOT_LOGGED_IN = "gh is not logged in to GitHub: run `gh auth login`, then try again."
-_FAILURES = (
-    (
-        r"HTTP 406|too_large|diff exceeded",
-        "GitHub gives no diff of more than 300 files or 20,000 lines, and {pr} has one: run "
-        "`gh pr checkout {number}` and review it locally, such as /review-pr main...HEAD.",
-    ),
-    (r"rate limit", "GitHub's rate limit is used up: {pr} can be fetched again later."),
-    (r"gh auth login|not logged in|HTTP 401|bad credentials|GH_TOKEN", _NOT_LOGGED_IN),
-    (
-        r"could not resolve to a repository",
-        "gh finds no such repository on GitHub, so {pr} cannot be fetched: check the remote's URL "
-        "and that your account may read it.",
-    ),
-    (
-        r"could not resolve to an issue",
-        "An issue that {pr} closes cannot be read with your account, so its context is not "
-        "complete.",
-    ),
-    (
-        r"could not resolve to a pull ?request|no pull requests? found|HTTP 404|not found",
-        "There is no {pr} in this repository on GitHub.",
-    ),
-    (
-        r"not a git repository|no git remotes|none of the git remotes",
-        "This directory is not a checkout of a GitHub repository, so there is no {pr} to fetch.",
-    ),
-    (r"HTTP 403|forbidden|SAML", "GitHub refused {pr} to your account (HTTP 403)."),
-    (
-        r"error connecting|dial tcp|no such host|timeout|timed out|connection re|network is|"
-        r"TLS|certificate|EOF|HTTP 5\d\d|temporary failure",
-        "GitHub could not be reached for {pr}: check the network and try again.",
-    ),
-)
+    def _failed(self, done: Finished, area: str) -> OpeningFailed:
+        subject = f"Pull request {self._number}"
+        if area == "issue":
+            subject = f"An issue that pull request {self._number} closes"
+        return OpeningFailed(f"{explain_gh_failure(subject, done)}.")
 
 
 def _elsewhere(reference: _Reference, ours: frozenset[str]) -> bool:

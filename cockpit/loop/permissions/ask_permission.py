@@ -26,8 +26,8 @@ from cockpit.loop.permissions.complete_edits import list_changed_files
 from cockpit.loop.permissions.judge_request import judge_request
 from cockpit.loop.permissions.judge_tool import ToolRisk
 from cockpit.loop.permissions.permission_body import (
+    AgentPlace,
     PermissionProposal,
-    Place,
     describe_request,
     find_place,
 )
@@ -160,7 +160,7 @@ class _Asking:
 
     def describe(self, root: Path) -> None:
         """Judge the request and make its proposal."""
-        self.place: Place = find_place(root)
+        self.place: AgentPlace = find_place(root)
         self._stamps = self._stamp()
         self.first: PermissionProposal = describe_request(self.request, self.place)
         self._on_disk = self.first.edits.on_disk or {}

@@ -21,8 +21,8 @@ from cockpit.loop.decisions.decide_proposal import FindCaller, decide_proposal, 
 from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.permissions.changed_input import InputNotChanged, change_input, editable_text
 from cockpit.loop.permissions.permission_body import (
+    AgentPlace,
     PermissionProposal,
-    Place,
     describe_request,
 )
 from cockpit.loop.permissions.read_tool_request import read_claude_tool
@@ -127,7 +127,7 @@ def _describe_change(proposal: Proposal, text: str) -> PermissionProposal:
         options=tuple(PermissionOption("", str(name), "allow_once") for name in body["options"]),
     )
     request = replace(request, confined=body.get("confined") is True)
-    place = Place(Path(str(body["worktree"])), str(body["project"]), str(body["branch"]))
+    place = AgentPlace(Path(str(body["worktree"])), str(body["project"]), str(body["branch"]))
     described = describe_request(request, place, waiter=str(body["waiter"]))
     if described.judged.denied:
         raise InputNotChanged(f"{described.judged.denied} Nothing was changed.")

@@ -114,9 +114,9 @@ def find_denial(command: str) -> Denial:
     if not re.search(rf"{names}|(?<![a-z])(?:su|dd)(?![a-z])", _fold(command)):
         return Denial()
     # Somewhere in it is a word of the table: only now is it worth what reading it takes.
-    from cockpit.access.commands.judge_command import Place, judge_command
+    from cockpit.access.commands.judge_command import CommandPlace, judge_command
 
-    verdict = judge_command(command, Place(may_run=_an_agent_may))
+    verdict = judge_command(command, CommandPlace(may_run=_an_agent_may))
     if verdict.denied or not verdict.unclear:
         return Denial(verdict.denied)
     word = _names_denied(command)
@@ -187,7 +187,7 @@ def judge_shell(
 
     ``confined`` says that the agent runs in our sandbox.
     """
-    from cockpit.access.commands.judge_command import OUTSIDE, Place, judge_command
+    from cockpit.access.commands.judge_command import OUTSIDE, CommandPlace, judge_command
     from cockpit.access.commands.reading_place import why_not_read
     from cockpit.loop.permissions.tool_commands import list_shells, peel_shells, why_not_plain
 
@@ -206,7 +206,7 @@ def judge_shell(
             return ToolRisk("high", (f"its shell {shell[:60]!r} is not the system's",))
     if not why_not_read(script, reading):
         return ToolRisk("low", reads=True)
-    verdict = judge_command(script, Place(confined, reading.root, _an_agent_may))
+    verdict = judge_command(script, CommandPlace(confined, reading.root, _an_agent_may))
     folder = reading.cwd
     writes, troubles = _list_troubles(
         script, lambda path: _why_not_inside(path, root, folder), unclear=verdict.unclear

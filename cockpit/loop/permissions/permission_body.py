@@ -57,7 +57,7 @@ class PermissionProposal(Struct, frozen=True):
     """The rule that would allow exactly this from now on."""
 
 
-class Place(Struct, frozen=True):
+class AgentPlace(Struct, frozen=True):
     """Where the agent works."""
 
     root: Path
@@ -66,17 +66,17 @@ class Place(Struct, frozen=True):
     branch: str
 
 
-def find_place(root: Path) -> Place:
+def find_place(root: Path) -> AgentPlace:
     """Read the project's name and the branch of the worktree ``root`` from its files. Blocks."""
     checkout = find_checkout(str(root))
     project = Path(checkout.home).name if checkout else root.name
     folders = locate_git_folders(root)
     head = read_head(folders) if folders else None
-    return Place(root, project, (head or "").removeprefix("refs/heads/")[:200])
+    return AgentPlace(root, project, (head or "").removeprefix("refs/heads/")[:200])
 
 
 def describe_request(
-    request: ToolRequest, place: Place, *, changes: Sequence[str] = (), waiter: str = ""
+    request: ToolRequest, place: AgentPlace, *, changes: Sequence[str] = (), waiter: str = ""
 ) -> PermissionProposal:
     """Judge ``request`` and return what its proposal shows. Blocks: it reads files of the project.
 
@@ -156,7 +156,7 @@ def _title(request: ToolRequest, edits: CompleteEdits) -> str:
     return _cut(" ".join((title or request.tool or "use a tool").split()), MAX_TITLE)
 
 
-def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, str]]:
+def _fields(request: ToolRequest, place: AgentPlace, line: str) -> list[tuple[str, str]]:
     """Return names and values to show, those that decide first."""
     fields = describe_questions([question.record() for question in request.questions])
     if line:

@@ -81,3 +81,18 @@ class ToolRequest(Struct, frozen=True):
     """What it called this before it asked, where that differs in kind, command or files; '' otherwise."""
     form: str = ""
     """How the answers go back: ``claude``, ``form``; '' where the protocol takes none."""
+
+
+def choose_option(
+    options: tuple[PermissionOption, ...], *, allowed: bool
+) -> PermissionOption | None:
+    """Return the narrowest option for the answer: the one that counts once; None if there is none.
+
+    An option of kind ``allow_always`` is never chosen: what cockpit allows from now on is its user's rule.
+    """
+    wanted = ("allow_once",) if allowed else ("reject_once", "reject_always")
+    for kind in wanted:
+        for option in options:
+            if option.kind == kind:
+                return option
+    return None

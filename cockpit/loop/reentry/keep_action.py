@@ -18,7 +18,7 @@ from cockpit.loop.reentry.find_needs import Need
 from cockpit.loop.reentry.kept_actions import MOST_RETURNS, read_continued, read_held_in
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.reentry import ActionHeld
+from cockpit.store.journal.details.reentry import ActionKept
 from cockpit.store.sessions import context_requests, outbox, proposals, sessions
 from cockpit.store.sessions.outbox import OutboxAction
 
@@ -62,7 +62,8 @@ async def keep_action(
         if prepared.refused is not None:
             return False
         await store_request(context, request, prepared)
-    held = ActionHeld(
+    held = ActionKept(
+        status="held",
         action_id=action.action_id,
         type=action.action_type,
         title=action.title,

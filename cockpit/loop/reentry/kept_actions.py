@@ -15,7 +15,7 @@ from msgspec import Struct
 from cockpit.core.canonical_json import parse_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import read_part
-from cockpit.store.journal.details.reentry import ActionHeld, ActionReleased, ActionResumed
+from cockpit.store.journal.details.reentry import ActionKept
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions.outbox import OutboxAction
 
@@ -27,17 +27,16 @@ CONTINUES = "continues"
 """The field of a planned call with the kept action that it takes up again."""
 _WRITES = ("write_file", "edit_file")
 _SELECT = (
-    "SELECT wave_id, action, detail_json FROM journal WHERE wave_id IN"
-    " (SELECT wave_id FROM wave_runs WHERE session_id=?) AND action IN (?,?,?) ORDER BY seq"
+    "SELECT wave_id, detail_json FROM journal WHERE wave_id IN"
+    " (SELECT wave_id FROM wave_runs WHERE session_id=?) AND action=? ORDER BY seq"
 )
-_EVENTS = (str(Action.ACTION_HELD), str(Action.ACTION_RESUMED), str(Action.ACTION_RELEASED))
 
 
 class HeldAction(Struct, frozen=True):
     """An action that is kept."""
 
     wave_id: str
-    event: ActionHeld
+    event: ActionKept
 
     @property
     def action_id(self) -> str:
@@ -63,12 +62,12 @@ def read_continued(call: Mapping[str, Any]) -> Continued | None:
 def read_held(connection: sqlite3.Connection, session_id: str) -> tuple[HeldAction, ...]:
     """Read the actions that the session keeps now, oldest first."""
     held: dict[str, HeldAction] = {}
-    for wave_id, action, body in connection.execute(_SELECT, (session_id, *_EVENTS)):
-        if action == _EVENTS[0]:
-            event = read_part(ActionHeld, parse_json(body))
+    for wave_id, body in connection.execute(_SELECT, (session_id, str(Action.ACTION_KEPT))):
+        event = read_part(ActionKept, parse_json(body))
+        if event.status == "held":
             held[event.action_id] = HeldAction(str(wave_id), event)
         else:
-            held.pop(str(parse_json(body).get("action_id", "")), None)
+            held.pop(event.action_id, None)
     return tuple(held.values())
 
 
@@ -76,9 +75,10 @@ def read_held_in(connection: sqlite3.Connection, wave_id: str) -> tuple[HeldActi
     """Read the actions that a wave kept, whatever came of them later."""
     rows = connection.execute(
         "SELECT detail_json FROM journal WHERE wave_id=? AND action=? ORDER BY seq",
-        (wave_id, _EVENTS[0]),
+        (wave_id, str(Action.ACTION_KEPT)),
     )
-    return tuple(HeldAction(wave_id, read_part(ActionHeld, parse_json(body))) for (body,) in rows)
+    events = [read_part(ActionKept, parse_json(body)) for (body,) in rows]
+    return tuple(HeldAction(wave_id, event) for event in events if event.status == "held")
 
 
 def line_of(name: str, arguments: Mapping[str, Any]) -> str:
@@ -94,14 +94,16 @@ def line_of(name: str, arguments: Mapping[str, Any]) -> str:
 
 def continue_action(tx: Tx, action_id: str, by: OutboxAction, how: str) -> None:
     """Journal that the action ``by`` takes the place of a kept one; ``how`` is ``same`` or ``revised``."""
-    resumed = ActionResumed(action_id=action_id, by=by.action_id, how=how)
+    resumed = ActionKept(action_id=action_id, status="resumed", by=by.action_id, how=how)
     tx.journal(resumed, actor="agent", session_id=by.session_id, wave_id=by.wave_id)
 
 
 def release_all(tx: Tx, session_id: str, wave_id: str, reason: str) -> None:
     """Give up every action that the session keeps, and journal why."""
     for held in read_held(tx.connection, session_id):
-        released = ActionReleased(action_id=held.action_id, title=held.event.title, reason=reason)
+        released = ActionKept(
+            action_id=held.action_id, status="released", title=held.event.title, why=reason
+        )
         tx.journal(released, session_id=session_id, wave_id=wave_id)
 
 

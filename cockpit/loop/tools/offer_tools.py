@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 
 from cockpit.act.model_tools import TOOL_RECORDS, Call, ToolDef, parse_call
-from cockpit.act.own_tools.parse_call import parse_added_call
+from cockpit.act.own_tools.check_arguments import parse_added_call
 from cockpit.act.own_tools.tool_definition import (
     ToolDefinition,
     describe_for_model,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.model_tools import Call
-from cockpit.act.own_tools.parse_call import parse_added_call
+from cockpit.act.own_tools.check_arguments import parse_added_call
 from cockpit.act.preview import preview_action
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.text_edits import ActionRefused

@@ -17,7 +17,7 @@ from cockpit.loop.runtime_settings import TrustSettings
 from cockpit.loop.trust.find_covering_rules import RuleUse
 from cockpit.loop.trust.request_parts import KINDS, Asked, RequestPart, list_parts
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.trust import TrustOffered
+from cockpit.store.journal.details.trust import TrustChanged
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import EDITED, Proposal
 from cockpit.store.sessions.sessions import Session
@@ -201,8 +201,9 @@ def _offer(tx: Tx, settings: TrustSettings, shape: Shape, proposal: Proposal) ->
     if before.is_enough:
         return
     tx.journal(
-        TrustOffered(
+        TrustChanged(
             rule_id=shape.rule_id,
+            status="offered",
             says=shape.describe(),
             task_type=shape.task_type,
             effect=shape.effect,

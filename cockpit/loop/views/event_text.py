@@ -108,7 +108,7 @@ def event_line(detail: Detail) -> EventLine | None:
             return _decision(detail)
         case proposals.OfAction() | proposals.ActionRefused():
             return _action(detail)
-        case reentry.ActionHeld() | reentry.ActionResumed() | reentry.ActionReleased():
+        case reentry.ActionKept():
             return _return(detail)
         case waves.ContextRequested() | waves.ContextFetched() | waves.ContextRefused():
             return _context(detail)
@@ -228,20 +228,20 @@ def _unit_of(detail: estimates.EstimateMade | estimates.EstimateLearned) -> str:
 def _rule(detail: trust.OfRule) -> EventLine | None:
     where = f" in {detail.task_type}" if detail.task_type else ""
     match detail:
-        case trust.TrustOffered():
+        case trust.TrustChanged(status="offered"):
             what = "a short card" if detail.effect == "card" else "a rule"
             text = f"{what} can be accepted: {detail.says}{where}"
             return EventLine(
                 "◇", text, "accent", f"{detail.approvals} approvals · {detail.rule_id}"
             )
-        case trust.TrustAccepted():
+        case trust.TrustChanged(status="accepted"):
             return EventLine("◆", f"rule accepted: {detail.says}{where}", "good", detail.rule_id)
         case trust.TrustUsed(effect="pass"):
             return EventLine("»", f"passed by rule: {detail.what}", "dim", detail.rule_id)
-        case trust.TrustEnded(status="suspended"):
+        case trust.TrustChanged(status="suspended"):
             text = f"rule suspended: {detail.says}{where}"
             return EventLine("◇", text, "warn", detail.why)
-        case trust.TrustEnded():
+        case trust.TrustChanged():
             return EventLine("◇", f"rule revoked: {detail.says}{where}", "warn", detail.rule_id)
         case _:
             return None
@@ -311,16 +311,16 @@ def _action(detail: Detail) -> EventLine | None:
 
 def _return(detail: Detail) -> EventLine | None:
     match detail:
-        case reentry.ActionHeld(cause="discussed", items=()):
+        case reentry.ActionKept(status="held", cause="discussed", items=()):
             return None  # the decision above says it
-        case reentry.ActionHeld():
+        case reentry.ActionKept(status="held"):
             again = f"{detail.times} of {MOST_RETURNS}" if detail.times else ""
             return EventLine("↩", f"kept: {detail.title}: {detail.why}", "warn", again)
-        case reentry.ActionResumed():
+        case reentry.ActionKept(status="resumed"):
             how = "as it was" if detail.how == "same" else "changed"
             return EventLine("↪", f"the kept action is resumed, {how}", "dim")
-        case reentry.ActionReleased():
-            return EventLine("·", f"given up: {detail.title}: {detail.reason}", "dim")
+        case reentry.ActionKept():
+            return EventLine("·", f"given up: {detail.title}: {detail.why}", "dim")
         case _:
             return None
 
@@ -428,8 +428,8 @@ def _runner(detail: Detail) -> EventLine | None:
 def _agent_turn(detail: Detail) -> EventLine | None:
     match detail:
         case agent_turns.RunnerTurn(end=""):
-            told = f"told the agent: {detail.text}"
-            return EventLine("→", told, "dim") if detail.text else None
+            text = f"told the agent: {detail.text}"
+            return EventLine("→", text, "dim") if detail.text else None
         case agent_turns.RunnerTurn() if detail.end != "end_turn":
             reason = detail.end.replace("_", " ")
             text = f"{reason}: {detail.text}" if detail.text else reason

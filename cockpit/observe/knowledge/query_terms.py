@@ -13,28 +13,13 @@ from math import log
 from msgspec import Struct
 
 from cockpit.observe.knowledge.index_store import KnowledgeIndex
-from cockpit.store.db.word_stems import WORD, stem_each
+from cockpit.store.db.word_stems import STOP_WORDS, WORD, stem_each
 
 MOST_TERMS = 96
 """Terms of one search: of a longer question those that matter most."""
 MOST_QUESTION_CHARS = 20_000
 """Characters of a question that are read."""
-_CACHE = "counts"
 _LONGEST_WORD = 64
-
-STOP_WORDS = frozenset(
-    (
-        "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been",
-        "but", "by", "can", "could", "did", "do", "does", "for", "from", "get", "give", "had",
-        "has", "have", "he", "her", "here", "him", "his", "how", "i", "if", "in", "into", "is",
-        "it", "its", "just", "let", "like", "make", "me", "my", "no", "not", "of", "on",
-        "only", "or", "our", "out", "please", "she", "should", "so", "some", "such", "than",
-        "that", "the", "their", "them", "then", "there", "these", "they", "this", "those",
-        "to", "up", "us", "use", "used", "using", "want", "was", "we", "were", "what", "when",
-        "where", "which", "who", "why", "will", "with", "would", "you", "your",
-    )
-)  # fmt: skip
-"""Words that say nothing about a subject."""
 
 
 class Term(Struct, frozen=True):
@@ -52,14 +37,6 @@ class Term(Struct, frozen=True):
     def importance(self) -> float:
         """The weight, greater for what the question repeats."""
         return (1 + log(self.often)) * self.weight
-
-
-class _Counts(Struct, frozen=True):
-    """What was counted since the index last changed."""
-
-    revision: tuple[int, int]
-    chunks: int
-    by_stem: dict[str, int]
 
 
 def split_words(text: str) -> list[str]:
@@ -102,17 +79,10 @@ def read_terms(index: KnowledgeIndex, question: str) -> list[Term]:
 def _count_chunks(index: KnowledgeIndex, stems: Sequence[str]) -> tuple[int, dict[str, int]]:
     """Return how many chunks there are, and how many of them have each stem."""
     with index.lock:
-        revision = index.revision()
-        cached = index.cached.get(_CACHE)
-        if not isinstance(cached, _Counts) or cached.revision != revision:
-            (chunks,) = index.connection.execute("SELECT count(*) FROM chunks").fetchone()
-            cached = index.cached[_CACHE] = _Counts(revision, chunks, {})
-        unknown = [stem for stem in stems if stem not in cached.by_stem]
-        if unknown:
-            # Looked up one by one: joined with a list of terms, the whole vocabulary would be read.
-            rows = index.connection.execute(
-                "SELECT value, (SELECT doc FROM terms WHERE term=value) FROM json_each(?)",
-                (json.dumps(unknown),),
-            )
-            cached.by_stem.update((stem, count or 0) for stem, count in rows)
-        return cached.chunks, {stem: cached.by_stem[stem] for stem in stems}
+        (chunks,) = index.connection.execute("SELECT count(*) FROM chunks").fetchone()
+        # Looked up one by one: joined with a list of terms, the whole vocabulary would be read.
+        rows = index.connection.execute(
+            "SELECT value, (SELECT doc FROM terms WHERE term=value) FROM json_each(?)",
+            (json.dumps(stems),),
+        ).fetchall()
+    return int(chunks), {stem: count or 0 for stem, count in rows}

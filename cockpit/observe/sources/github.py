@@ -12,8 +12,10 @@ from msgspec import Struct
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.access.run_program import Finished, run_gh
 from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.fenced_text import make_visible
 from cockpit.core.json_fields import get_count, get_objects, get_text
 from cockpit.core.project.own_programs import find_program
+from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.path_globs import matches_glob
@@ -29,32 +31,41 @@ _PR = (
     "closingIssuesReferences", "files", "additions", "deletions", "labels", "url",
 )  # fmt: skip
 _ISSUE = ("number", "title", "body", "state", "author", "labels", "url", "comments")
-_UNKNOWN_FIELD = re.compile(r'Unknown JSON field: "?(\w+)"?')
+GH_NEEDED = "2.72.0"
+"""The first gh whose ``pr view`` knows ``closingIssuesReferences`` (April 2025)."""
+_UNKNOWN_FIELD = re.compile(r'unknown (?:JSON field|flag): "?([\w-]+)"?', re.IGNORECASE)
 _MAX_COMMENTS = 50
 
+_LOGIN = ("gh_login", "gh is not logged in to GitHub: run `gh auth login` once")
 # Messages of gh and ours in their place. The first match applies.
 _FAILURES: tuple[tuple[str, str, str], ...] = (
-    (
-        r"gh auth login|not logged in|GH_TOKEN|HTTP 401|authentication",
-        "gh_login",
-        "gh is not logged in to GitHub: run `gh auth login` once",
-    ),
+    (r"gh auth login|not logged in|GH_TOKEN|HTTP 401|bad credentials|authentication", *_LOGIN),
     (
         r"HTTP 406|too_large|diff exceeded|maximum number of (?:lines|files)",
         "gh_too_large",
-        "GitHub does not give a diff this large (HTTP 406); fetch the branch and use diff:BASE...HEAD",
-    ),
-    (
-        r"Could not resolve to an? (?:PullRequest|Issue|issue)|no pull requests? found|HTTP 404"
-        r"|could not find (?:pull request|issue)|not found",
-        "gh_not_found",
-        "GitHub knows no such number in this repository",
+        "GitHub gives no diff of more than 300 files or 20,000 lines (HTTP 406); fetch the branch, as"
+        " `gh pr checkout` does, and use its range: diff:BASE...HEAD, or /review-pr main...HEAD",
     ),
     (r"rate limit|HTTP 429", "gh_rate_limit", "GitHub's rate limit is reached; try again later"),
-    (r"HTTP 403|forbidden", "gh_forbidden", "GitHub does not let this account read it (HTTP 403)"),
     (
-        r"dial tcp|no such host|connection refused|error connecting|network is unreachable|timeout"
-        r"|TLS handshake|i/o timeout|HTTP 5\d\d",
+        r"could not resolve to a repository",
+        "gh_not_found",
+        "GitHub knows no such repository; check the remote's URL and that your account may read it",
+    ),
+    (
+        r"could not resolve to an? (?:pull ?request|issue)|no pull requests? found|HTTP 404"
+        r"|could not find (?:pull request|issue)|not found",
+        "gh_not_found",
+        "GitHub knows no such number in this repository, or not for your account",
+    ),
+    (
+        r"HTTP 403|forbidden|SAML",
+        "gh_forbidden",
+        "GitHub does not let this account read it (HTTP 403)",
+    ),
+    (
+        r"error connecting|dial tcp|no such host|timeout|timed out|connection re|network is|TLS|EOF"
+        r"|certificate|HTTP 5\d\d|temporary failure",
         "gh_network",
         "GitHub could not be reached; check the network",
     ),
@@ -164,7 +175,7 @@ async def _view(
             done = await _gh(ground, (area, "view", number, "--json", ",".join(known_fields)))
         except _UnknownField as unknown:
             if unknown.field not in known_fields or len(known_fields) == 1:
-                raise GhFailed(f"this version of gh is too old: {unknown}") from unknown
+                raise
             known_fields.remove(unknown.field)
             continue
         try:
@@ -179,8 +190,11 @@ async def _view(
 class _UnknownField(GhFailed):
     """This gh does not know a JSON field."""
 
-    def __init__(self, field: str) -> None:
-        super().__init__(f"it does not know the field {field!r}; gh 2.31 or newer does")
+    def __init__(self, subject: str, field: str) -> None:
+        super().__init__(
+            f"{subject} cannot be read: gh is too old; it does not know {field}, which needs gh"
+            f" {GH_NEEDED} or newer. Update gh"
+        )
         self.field = field
 
 
@@ -232,14 +246,17 @@ def explain_gh_failure(subject: str, done: Finished) -> GhFailed:
         return GhFailed(f"{subject} cannot be read: gh took too long", code="gh_network")
     if done.truncated:
         return GhFailed(f"{subject} cannot be read: it is too large", code="gh_too_large")
-    output = done.error_text
+    output = done.error_text or done.text
     if unknown := _UNKNOWN_FIELD.search(output):
-        return _UnknownField(unknown[1])
+        return _UnknownField(subject, unknown[1])
     for pattern, code, explanation in _FAILURES:
         if re.search(pattern, output, re.IGNORECASE):
             return GhFailed(f"{subject} cannot be read: {explanation}", code=code)
+    if done.code == 4:  # gh's exit status for "authentication required"
+        return GhFailed(f"{subject} cannot be read: {_LOGIN[1]}", code=_LOGIN[0])
     first = next((line.strip() for line in output.splitlines() if line.strip()), "")
-    return GhFailed(f"{subject} cannot be read: gh ended with {done.code}: {first[:200]}")
+    words = mask(make_visible(first))[:300]
+    return GhFailed(f"{subject} cannot be read: gh ended with {done.code}: {words}")
 
 
 def _login(seen: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from cockpit.orient.skills.rank_skills import (
     find_best_skill,
     rank_skills,
 )
-from cockpit.orient.skills.stem_words import STOP_WORDS
+from cockpit.orient.skills.stem_words import IDLE_WORDS
 
 MOST_SKILLS = 3
 """Skills that are loaded or named at once, beside those that the user loads."""
@@ -116,7 +116,7 @@ def find_mentions(words: str, names: Iterable[str]) -> Mentions:
             continue
         sign, verb, never = _patterns(name)
         match = sign.search(text)
-        if match is None and name not in STOP_WORDS:  # "use the parser" names no skill "the"
+        if match is None and name not in IDLE_WORDS:  # "use the parser" names no skill "the"
             match = verb.search(text)
         if never.search(text):
             refused.add(name)

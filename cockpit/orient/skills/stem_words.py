@@ -7,24 +7,20 @@ from __future__ import annotations
 
 from functools import cache
 
-from cockpit.store.db.word_stems import WORD, stem_each
+from cockpit.store.db.word_stems import STOP_WORDS, WORD, stem_each
 
 _LONGEST = 20_000
 """Characters of a text that are looked at."""
-_STOP_WORDS = """
-a about above after again all also always am an and any anything are as at back be because been
-before being below both but by can cannot could did do does doing done down during each either else
-etc ever every everything few for from further get gets getting give given go goes going got had has
-have having he hello her here hers hi him his how however i if in instead into is it its just keep
-kind let like look looks made make makes making many may me might more most much must my need needed
-needs never new no not nothing now of off ok on once one only onto or other our out over own part
-place please put same say says see seen several she should show shows since so some someone
-something still such take takes tell than thank thanks that the their them then there these they
-thing things this those through to too try two under until up upon us use used user users uses using
-very want wanted wants was way we well were what whatever when where whether which while who whole
-whose why will with within without work working works would yes yet you your
+_IDLE_WORDS = """
+above after again always anything back because before being below both cannot doing done down
+during each either else etc ever every everything few further gets getting given go goes going got
+having hello hers hi however instead keep kind look looks made makes making many may might more
+most much must need needed needs never new nothing now off ok once one onto other over own part
+place put same say says see seen several show shows since someone something still take takes tell
+thank thanks thing things through too try two under until upon user users uses very wanted wants
+way well whatever whether while whole whose within without work working works yes yet
 """
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+IDLE_WORDS = STOP_WORDS.union(_IDLE_WORDS.split())
 """Words that say nothing about which skill a task needs."""
 
 _FAINT_WORDS = """
@@ -50,7 +46,7 @@ FAINT_WORDS = frozenset(_FAINT_WORDS.split())
 def split_words(text: str) -> list[str]:
     """Return the words of ``text`` that say something, in lower case and in their order."""
     words = WORD.findall(text[:_LONGEST].lower().replace("'", ""))
-    return [word for word in words if len(word) > 1 and word not in STOP_WORDS]
+    return [word for word in words if len(word) > 1 and word not in IDLE_WORDS]
 
 
 def stem_words(text: str) -> set[str]:

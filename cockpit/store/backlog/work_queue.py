@@ -216,8 +216,6 @@ class _Written(Struct):
 
     any: bool = False
     """Whether a row differed."""
-    moved: bool = False
-    """Whether a task came, went, or changed readiness."""
     reached: set[str] = field(default_factory=set)
     """The open tasks whose rank may change, because it changed for one that waits for them."""
 
@@ -247,7 +245,7 @@ def _write_in_order(tx: Tx, ordered: Sequence[str], graph: DependencyGraph) -> _
         if after is None:
             if before is not None:
                 tx.execute("DELETE FROM work_queue WHERE task_id=?", (task_id,))
-                written.any = written.moved = True
+                written.any = True
             continue
         values = (
             task_id,
@@ -264,7 +262,6 @@ def _write_in_order(tx: Tx, ordered: Sequence[str], graph: DependencyGraph) -> _
         if before == values:
             continue
         written.any = True
-        written.moved = written.moved or before is None or before[6] != values[6]
         if before is None or _rank(before[2]) != _rank(after.priority_score):
             written.reached.update(
                 other for other in graph.prerequisites(task_id) if not graph.is_settled(other)

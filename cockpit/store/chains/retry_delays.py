@@ -16,8 +16,7 @@ from cockpit.store.chains import task_runs
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.task_runs import Step
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.chains import WorkerDelayed
-from cockpit.store.journal.details.tasks import TaskDelayed
+from cockpit.store.journal.details.chains import ChainDelayed
 
 FIRST_S: Final = 2.0
 """Seconds before the second try; each further try waits twice as long."""
@@ -73,7 +72,7 @@ def delay_worker(
     tx: Tx, chain: Chain, ordinal: int, failures: int, starts_at: str, why: str
 ) -> None:
     """Journal that the chain's worker ``ordinal`` starts at ``starts_at`` only, and ``why``."""
-    event = WorkerDelayed(
+    event = ChainDelayed(
         chain_id=chain.chain_id,
         ordinal=ordinal,
         attempt=failures + 1,
@@ -88,7 +87,7 @@ def delay_step(tx: Tx, step: Step, failures: int, why: str) -> Step:
     """Let the open ``step`` start again only after its delay; journal it. ``failures`` counts from 1."""
     starts_at = start_after(tx.now(), failures)
     delayed = task_runs.add_detail(tx, step, retry_at=starts_at, retries=failures)
-    event = TaskDelayed(
+    event = ChainDelayed(
         task_id=step.task_id,
         chain_id=step.chain_id,
         ordinal=step.ordinal,

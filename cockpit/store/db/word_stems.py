@@ -17,6 +17,16 @@ WORD = re.compile(r"[^\W_]+")
 """A word, as the tokenizer cuts text."""
 _MOST_STEMS = 200_000
 
+_STOP_WORDS = """
+a about all also am an and any are as at be been but by can could did do does for from get give
+had has have he her here him his how i if in into is it its just let like make me my no not of on
+only or our out please she should so some such than that the their them then there these they this
+those to up us use used using want was we were what when where which who why will with would you
+your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Words that say nothing about a subject."""
+
 
 class _Stemmer:
     """Stems words as the index does: by SQLite's own tokenizer, over a table in memory."""

@@ -40,8 +40,7 @@ KEPT_ACTIONS = (
     Action.STORE_ARCHIVED,
     Action.TASK_RUN_STEP,
     Action.TASK_STATUS_CHANGED,
-    Action.TRUST_ACCEPTED,
-    Action.TRUST_ENDED,
+    Action.TRUST_CHANGED,
 )
 """Event types that stay: handoffs, plans, estimates and measures of chains, ends of tasks, trust rules, what
 was pruned."""

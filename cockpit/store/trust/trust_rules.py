@@ -19,8 +19,7 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.details.trust import (
     EvidencePart,
     ShapeOfRule,
-    TrustAccepted,
-    TrustEnded,
+    TrustChanged,
     TrustUsed,
 )
 from cockpit.store.journal.event_types import Action
@@ -118,10 +117,10 @@ def select_evidence(connection: sqlite3.Connection, rule_id: str) -> tuple[Evide
     """Read the decisions that a rule was accepted on, as the journal has them."""
     values = connection.execute(
         f"{journal.SELECT} WHERE action=? AND json_extract(detail_json, '$.rule_id')=?"
-        " ORDER BY seq DESC LIMIT 1",
-        (str(Action.TRUST_ACCEPTED), rule_id),
+        " AND json_extract(detail_json, '$.status')='accepted' ORDER BY seq DESC LIMIT 1",
+        (str(Action.TRUST_CHANGED), rule_id),
     ).fetchone()
-    return () if values is None else journal.read_row(values).read(TrustAccepted).evidence
+    return () if values is None else journal.read_row(values).read(TrustChanged).evidence
 
 
 def accept(
@@ -150,8 +149,9 @@ def accept(
         ),
     )
     tx.journal(
-        TrustAccepted(
+        TrustChanged(
             rule_id=rule_id,
+            status="accepted",
             says=shape.describe(),
             task_type=shape.task_type,
             effect=shape.effect,
@@ -198,8 +198,9 @@ def end(
             *(status, tx.now(), why),
         ),
     )
-    event = TrustEnded(
+    event = TrustChanged(
         rule_id=rule_id,
+        effect=shape.effect,
         says=shape.describe(),
         task_type=shape.task_type,
         status=status,

@@ -244,6 +244,11 @@ class Agent:
         self.update("something_new", wonder=True)
         self.say("All seen.")
 
+    def act_costly(self, rest: str) -> None:
+        """Say what it cost so far, and work for ever."""
+        self.update("usage_update", used=500, size=200000, cost={"amount": 0.25, "currency": "USD"})
+        self.act_hang(rest)
+
     def act_play(self, rest: str) -> str | None:
         """Send what a file lists: updates, requests for permission (each waits for its answer), errors."""
         for step in json.loads(Path(rest.partition("\n")[0]).read_text(encoding="utf-8")):

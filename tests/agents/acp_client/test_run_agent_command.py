@@ -106,3 +106,10 @@ def test_limits_of_cost_and_tokens_are_kept_between_turns(project: Project) -> N
     assert "The limit of $1.00 cannot be kept" in unpriced["result"]["summary"]
     priced = project.json(*run, "--max-cost", "1", "everything please")
     assert priced["result"]["status"] == "done"
+
+
+def test_a_limit_of_cost_ends_an_agent_while_it_works(project: Project) -> None:
+    run = ("run", "--agent", "mine", "--output-format", "json", "--max-cost", "0.1", "costly")
+    ended = project.json(*run, expect=1)
+    assert ended["result"]["status"] == "limit"
+    assert "The limit of $0.10 is reached ($0.25 spent)." in ended["result"]["summary"]

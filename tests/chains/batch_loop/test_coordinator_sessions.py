@@ -162,4 +162,4 @@ async def test_a_task_that_met_an_outage_alone_waits_before_it_is_tried_again(
     hurried.on_line(f"{made[0]} is paused", lambda: back.write_text(ALL_PASS))
     ended = await hurried.session(chain, task_context=task_context)
     assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))
-    assert [row.raw_detail()["task_id"] for row in hurried.rows("task.delayed")] == made[:1]
+    assert [row.raw_detail()["task_id"] for row in hurried.rows("chain.delayed")] == made[:1]

@@ -80,7 +80,7 @@ async def test_a_chain_waits_for_the_end_of_a_limit_and_continues(hurried: Chain
     assert hurried.statuses() == dict.fromkeys(made, "done")
     assert any(line.startswith("Paused: limit until") for line in hurried.said)
     assert hurried.store.read_now(lambda c: chains.load(c, "ch-1")).reason == ""
-    (row,) = hurried.rows("chain.session.delayed")
+    (row,) = hurried.rows("chain.delayed")
     assert row.raw_detail()["reason"].startswith("limit until: 20")
     line = ProgressLines("ch-1").line_for(row)
     assert line is not None and "paused: limit until" in line.line

@@ -82,7 +82,7 @@ async def test_a_task_whose_model_refuses_waits_and_is_blocked_in_the_end(tmp_pa
         assert (await world.end(coordinator)).reason == "empty"
         assert world.statuses() == {"T-1": "blocked"}
         assert len(world.runs("sent")) == 2
-        assert len(world.rows("task.delayed")) == 1
+        assert len(world.rows("chain.delayed")) == 1
 
 
 async def test_a_drain_takes_back_every_run_that_no_worker_has(tmp_path: Path) -> None:

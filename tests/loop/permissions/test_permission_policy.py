@@ -22,13 +22,12 @@ from permission_world import bash, edit, mcp, open_world, options, write
 from cockpit.core.state_folder import state_root
 from cockpit.hook.event_payload import read_payload
 from cockpit.loop.permissions.ask_permission import approving_policy_of
-from cockpit.loop.permissions.choose_option import choose_option
 from cockpit.loop.permissions.judge_request import judge_request
 from cockpit.loop.permissions.judge_tool import find_tool_denial, judge_tool
 from cockpit.loop.permissions.permission_body import describe_request, find_place
 from cockpit.loop.permissions.permission_rules import propose_rule
 from cockpit.loop.permissions.read_tool_request import read_acp_tool, read_claude_tool
-from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.permissions.tool_request import ToolRequest, choose_option
 
 
 def acp(kind: str, raw: Any = None, **call: Any) -> ToolRequest:

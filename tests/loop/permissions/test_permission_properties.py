@@ -21,7 +21,7 @@ from cockpit.core.secrets import mask
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider
 from cockpit.loop.permissions.changed_input import InputNotChanged, restore_input
-from cockpit.loop.permissions.permission_body import Place, describe_request
+from cockpit.loop.permissions.permission_body import AgentPlace, describe_request
 from cockpit.loop.permissions.read_tool_request import read_acp_tool, read_claude_tool
 from cockpit.loop.permissions.waiting_permission import withdraw_now
 from cockpit.loop.permissions.withdrawal import TAKEN_BACK
@@ -82,10 +82,10 @@ REQUESTS = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(tmp_path_factory: pytest.TempPathFactory) -> AgentPlace:
     root = tmp_path_factory.mktemp("made")
     (root / "a.py").write_text("a\n")
-    return Place(root, "made", "main")
+    return AgentPlace(root, "made", "main")
 
 
 @pytest.mark.search

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from loop_runs import pending, read_details, run_to_end, running
+from loop_runs import pending, read_details, read_kept, run_to_end, running
 from scenario import ask, finish, turn
 
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.views.story import Storyteller
 from cockpit.store.journal import journal, verify_chain
-from cockpit.store.journal.details.reentry import ActionHeld, ActionResumed
 from cockpit.store.journal.details.waves import WaveStarted
 from cockpit.store.sessions import outbox, proposals
 from cockpit.store.sessions.proposals import Proposal
@@ -45,14 +44,14 @@ async def test_a_blind_edit_is_kept_reads_its_file_and_is_proposed_again_as_it_w
     session_id = session.session_id
     assert session.result["status"] == "done", session.result
     assert "a + b" in (project / "calc.py").read_text()
-    (held,) = await read_details(runtime, session_id, ActionHeld)
+    (held,) = await read_kept(runtime, session_id, "held")
     assert (held.cause, held.items, held.call, held.times) == (
         "unseen_file",
         ("file:calc.py",),
         "1.1",
         1,
     )
-    (resumed,) = await read_details(runtime, session_id, ActionResumed)
+    (resumed,) = await read_kept(runtime, session_id, "resumed")
     assert (resumed.action_id, resumed.how) == (held.action_id, "same")
     why = "back to Orient for edit calc.py: calc.py exists, and nothing of it was in the context"
     returns = [each.returns for each in await read_details(runtime, session_id, WaveStarted)]
@@ -92,7 +91,7 @@ async def test_a_file_that_changed_before_the_approval_goes_back_and_keeps_its_l
         assert (await work).result["status"] == "done"
         assert path.read_text().startswith("# changed by somebody")
         assert "a + b" in path.read_text()
-        (held,) = await read_details(runtime, session_id, ActionHeld)
+        (held,) = await read_kept(runtime, session_id, "held")
         assert (held.cause, held.proposal_id) == ("changed", shown.proposal_id)
         # The wave that went back read the file anew: its packet has the change.
         explanation = await runtime.explain(session_id, 3)
@@ -131,8 +130,8 @@ async def test_a_text_that_does_not_match_is_revised_once_the_file_was_read_agai
         edit = await pending(runtime, "action")
         await runtime.approve(edit.proposal_id)
         assert (await work).result["status"] == "done"
-        (held,) = await read_details(runtime, session_id, ActionHeld)
-        (resumed,) = await read_details(runtime, session_id, ActionResumed)
+        (held,) = await read_kept(runtime, session_id, "held")
+        (resumed,) = await read_kept(runtime, session_id, "resumed")
         assert (held.cause, resumed.how) == ("text_differs", "revised")
 
 
@@ -170,7 +169,7 @@ async def test_a_line_goes_back_three_times_at_most_and_ends_with_its_reason(
     )
     runtime.store.on_commit(rewrite)
     await runtime.run(session_id)
-    held = await read_details(runtime, session_id, ActionHeld)
+    held = await read_kept(runtime, session_id, "held")
     assert [each.times for each in held[:3]] == [1, 2, 3]
     assert max(each.times for each in held) == 3
     assert len({each.root for each in held[:3]}) == 1
@@ -187,5 +186,5 @@ async def test_what_the_user_does_not_want_read_is_not_asked_for_again(runtime, 
         request = await pending(runtime, "context")
         await runtime.reject(request.proposal_id, reason="not this file")
         assert (await work).result["status"] == "blocked", "its only edit was refused"
-        assert len(await read_details(runtime, session_id, ActionHeld)) == 1
+        assert len(await read_kept(runtime, session_id, "held")) == 1
         assert (project / "calc.py").read_text() == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +19,7 @@ from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.details import proposals as decided
-from cockpit.store.journal.details.reentry import ActionHeld, ActionReleased, ActionResumed
+from cockpit.store.journal.details.reentry import ActionKept
 from cockpit.store.sessions import outbox, proposals
 
 pytestmark = [pytest.mark.slow, pytest.mark.search]
@@ -109,9 +109,21 @@ async def play(root: Path, plays: list, user: list[str]) -> None:
     )
     assert sum(markers.values()) == len(confirmed)
     # A kept action never runs itself. It is taken up or given up, once, and none is left behind.
-    held = [each.action_id for each in details if isinstance(each, ActionHeld)]
-    resumed = [each.action_id for each in details if isinstance(each, ActionResumed)]
-    released = [each.action_id for each in details if isinstance(each, ActionReleased)]
+    kept = defaultdict(list)
+    for each in details:
+        if isinstance(each, ActionKept):
+            kept[each.status].append(each)
+    held = [each.action_id for each in kept["held"]]
+    resumed = [
+        each.action_id
+        for each in details
+        if isinstance(each, ActionKept) and each.status == "resumed"
+    ]
+    released = [
+        each.action_id
+        for each in details
+        if isinstance(each, ActionKept) and each.status == "released"
+    ]
     ran = [each.action_id for each in details if isinstance(each, decided.ActionConfirmed)]
     assert len(set(held)) == len(held)
     assert not set(held) & set(ran)
@@ -119,10 +131,22 @@ async def play(root: Path, plays: list, user: list[str]) -> None:
     assert set(resumed + released) <= set(held)
     if session.result.get("status") == "done":
         assert set(held) == set(resumed + released)
-    assert all(each.times <= 3 for each in details if isinstance(each, ActionHeld))
+    assert all(
+        each.times <= 3
+        for each in details
+        if isinstance(each, ActionKept) and each.status == "held"
+    )
     # A line is done once at most.
-    roots = {each.action_id: each.root for each in details if isinstance(each, ActionHeld)}
-    by = {each.by: each.action_id for each in details if isinstance(each, ActionResumed)}
+    roots = {
+        each.action_id: each.root
+        for each in details
+        if isinstance(each, ActionKept) and each.status == "held"
+    }
+    by = {
+        each.by: each.action_id
+        for each in details
+        if isinstance(each, ActionKept) and each.status == "resumed"
+    }
     lines = Counter(roots[by[action_id]] for action_id in ran if action_id in by)
     assert all(count == 1 for count in lines.values()), lines
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from loop_runs import pending, read_details
+from loop_runs import pending, read_kept
 from scenario import finish, turn
 
 from cockpit.loop.tools.approve_tools import approve_file
-from cockpit.store.journal.details.reentry import ActionHeld
 
 pytestmark = pytest.mark.slow
 
@@ -59,5 +58,5 @@ async def test_a_tool_that_says_what_it_lacks_is_called_again_once_that_was_read
     assert second.revises == first.proposal_id
     await runtime.approve(second.proposal_id)
     assert (await work).result["status"] == "done"
-    (held,) = await read_details(runtime, session_id, ActionHeld)
+    (held,) = await read_kept(runtime, session_id, "held")
     assert (held.cause, held.items) == ("missing_input", ("file:calc.py",))

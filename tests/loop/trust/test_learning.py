@@ -7,9 +7,14 @@ from loop.trust.trust_world import TrustWorld, passed
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
-from cockpit.store.journal.details.trust import TrustAccepted, TrustEnded, TrustUsed
+from cockpit.store.journal.details.trust import TrustChanged, TrustUsed
 
 pytestmark = pytest.mark.slow
+
+
+def changes(trust: TrustWorld, status: str):
+    rows = trust.rows("trust.changed")
+    return [row for row in rows if row.raw_detail()["status"] == status]
 
 
 def read_tests(trust: TrustWorld):
@@ -19,16 +24,16 @@ def read_tests(trust: TrustWorld):
 def test_enough_approvals_are_offered_and_an_accepted_rule_lets_pass(trust):
     trust.learn(read_tests(trust))
     (rule_id,) = trust.offers()
-    (offered,) = trust.rows("trust.offered")
+    (offered,) = changes(trust, "offered")
     assert offered.raw_detail()["rule_id"] == rule_id
     assert offered.session_id, "the conversation says it"
     later = trust.begin()
     assert not passed(trust.read(later, "file:tests/test_new.py")), "an offer lets nothing pass"
     rule = trust.accept(rule_id)
     assert rule.shape.describe() == "read file tests/*.py"
-    (accepted,) = trust.rows("trust.accepted")
+    (accepted,) = changes(trust, "accepted")
     assert accepted.actor == "person"
-    assert len(accepted.read(TrustAccepted).evidence) == 4
+    assert len(accepted.read(TrustChanged).evidence) == 4
     proposal = trust.read(later, "file:tests/test_newer.py")
     assert passed(proposal)
     (used,) = trust.rows("trust.used")
@@ -78,8 +83,8 @@ def test_one_pushback_suspends(trust, decision, options):
     asked = trust.read(trust.begin(), "file:tests/test_a.py", "file:src/a.py")
     trust.decide(asked, decision, **options)
     assert not passed(trust.read(trust.begin(), "file:tests/test_b.py"))
-    (row,) = trust.rows("trust.ended")
-    assert row.read(TrustEnded).proposal_id == asked.proposal_id
+    (row,) = [*changes(trust, "suspended"), *changes(trust, "revoked")]
+    assert row.read(TrustChanged).proposal_id == asked.proposal_id
     (listed,) = trust.rules().rules
     assert (listed.rule_id, listed.status) == (rule.rule_id, "suspended")
     assert trust.offers() == [], "what was approved before the pushback no longer counts"

@@ -1,6 +1,6 @@
 """The list of a collection: its rows, what is said of one, and its verbs by key, made from the description.
 
-Specified in ``docs/reference/collections.md``, on the screen.
+Specified in ``docs/reference/collections.md``, verbs.
 """
 
 from __future__ import annotations

@@ -106,14 +106,19 @@ class WorkerChanged(Detail, frozen=True, kw_only=True):
     """How the tasks in the chain's scope are."""
 
 
-class WorkerDelayed(Detail, frozen=True, kw_only=True):
-    """A worker waits: before it starts, as the one before died, or for the end of a provider's limit."""
+class ChainDelayed(Detail, frozen=True, kw_only=True):
+    """A worker or a step of a task waits: the worker before died, the step broke off for a reason outside its
+    task, or a provider's limit has not ended."""
 
     chain_id: str
     ordinal: int
-    """The number of the worker that waits, from 1."""
+    """The number of the worker that waits, or whose step does, from 1."""
+    task_id: str = ""
+    """The task of a step that waits."""
+    step: str = ""
+    """The step that broke off."""
     attempt: int
-    """Which try it is: 2 after the first failure in a row."""
+    """Which try comes next: 2 after the first failure in a row."""
     delay_s: float
     """The seconds that it waits."""
     starts_at: str

@@ -29,25 +29,6 @@ class TaskRunStep(Detail, frozen=True, kw_only=True):
     """The result, for people to read."""
 
 
-class TaskDelayed(Detail, frozen=True, kw_only=True):
-    """A step broke off for a reason outside its task; it waits before it starts again."""
-
-    chain_id: str
-    ordinal: int
-    """The worker's number in its chain."""
-    task_id: str
-    step: str
-    """The step that broke off."""
-    attempt: int
-    """Which try of the step comes next: 2 after the first that broke off."""
-    delay_s: float
-    """The seconds that it waits."""
-    starts_at: str
-    """When it may start again."""
-    reason: str
-    """Why it broke off."""
-
-
 class TaskTakenUp(Detail, frozen=True, kw_only=True):
     """A worker resumed a task that another worker had left."""
 

@@ -40,30 +40,30 @@ class OfRule(Detail, frozen=True, kw_only=True):
     """The task type that it counts in; empty for any."""
 
 
-class TrustOffered(OfRule, frozen=True, kw_only=True):
-    """The user's decisions amount to a rule that they may accept."""
+class TrustChanged(OfRule, frozen=True, kw_only=True):
+    """A rule was offered, accepted, suspended or revoked."""
 
-    effect: str
-    """``pass`` or ``card``."""
-    approvals: int
-    """Decisions that count."""
-    sessions: int
-    """Sessions that they were made in."""
-
-
-class TrustAccepted(OfRule, frozen=True, kw_only=True):
-    """The user accepted a rule."""
-
+    status: str
+    """``offered``: the user's decisions amount to it; ``accepted`` by the user; ``suspended``: it covers
+    nothing until the user accepts it again; ``revoked``: they ended it, or declined its offer."""
     effect: str
     """``pass``: it lets requests pass; ``card``: it shows a short card."""
-    shape: ShapeOfRule
-    """The requests that it covers."""
-    risk: str
-    """The highest risk that it covers."""
-    expires_at: str | None
-    """When it ends; None: never."""
-    evidence: tuple[EvidencePart, ...]
-    """The decisions that the user was shown."""
+    approvals: int = 0
+    """Decisions that an offer counts."""
+    sessions: int = 0
+    """Sessions that they were made in."""
+    shape: ShapeOfRule | None = None
+    """The requests that an accepted rule covers."""
+    risk: str = ""
+    """The highest risk that an accepted rule covers."""
+    expires_at: str | None = None
+    """When an accepted rule ends; None: never."""
+    evidence: tuple[EvidencePart, ...] = ()
+    """The decisions that the user was shown when they accepted."""
+    why: str = ""
+    """The pushback that suspended it, or the user's reason; empty without one."""
+    proposal_id: str = ""
+    """The proposal that the user pushed back on; empty where they ended it themselves."""
 
 
 class TrustUsed(OfRule, frozen=True, kw_only=True):
@@ -77,14 +77,3 @@ class TrustUsed(OfRule, frozen=True, kw_only=True):
     """The request that passed, in words."""
     uses: int
     """How often the rule was used, with this time."""
-
-
-class TrustEnded(OfRule, frozen=True, kw_only=True):
-    """A rule covers nothing from now on."""
-
-    status: str
-    """``suspended``: until the user accepts it again; ``revoked``: they ended it, or declined its offer."""
-    why: str
-    """The pushback, or the user's reason; empty without one."""
-    proposal_id: str
-    """The proposal that the user pushed back on; empty where they ended it themselves."""
