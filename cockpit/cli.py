@@ -83,7 +83,7 @@ COMMANDS = {
     "hook": ("cockpit.commands.servers.hook:hook", "Manage hooks of external agents."),
     "task-types": (
         "cockpit.commands.knowledge.task_types:task_types",
-        "List, check and write task types.",
+        "List and write task types.",
     ),
     "projects": (
         "cockpit.commands.setup.projects:projects",

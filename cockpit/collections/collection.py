@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from msgspec import Struct, to_builtins
@@ -42,12 +43,24 @@ class View(Struct, frozen=True):
     clock: Clock
     load_settings: Callable[[], RuntimeSettings]
     """Reads the settings, for the few collections that depend on them. Raises ``ConfigInvalid``."""
+    user_dir: Path
+    """The user's own configuration folder."""
     session_id: str = ""
     """The session that the user looks at; empty without one."""
 
     @property
     def settings(self) -> RuntimeSettings:
         return self.load_settings()
+
+
+def open_records(view: View) -> sqlite3.Connection:
+    """Return the store of a project that must have one. Raises ``NotFound``."""
+    if view.connection is None:
+        raise NotFound(
+            f"Nothing was recorded in {view.place.home} yet. Start with `cockpit run TASK`, or with"
+            " `cockpit tasks add TITLE` and `cockpit work`."
+        )
+    return view.connection
 
 
 class Listed(Struct, Generic[Row], frozen=True):
@@ -80,6 +93,8 @@ class Field(Struct, frozen=True):
     metavar: str | None = None
     most: int = 10_000
     """The largest number."""
+    of_row: bool = False
+    """Whether it says where a row is, too."""
     key: str = ""
     """The key that switches a flag in the list of the screen; empty: the screen has its default."""
 
@@ -96,6 +111,10 @@ class Field(Struct, frozen=True):
             raise FilterInvalid(
                 f"{self.name}: {value!r} is not {' or '.join(self.choices) or takes[self.kind]}."
             )
+
+
+LIMIT = Field("limit", "List at most this many.", kind="number", default=50)
+"""The filter that bounds rows."""
 
 
 class Doing(Struct, frozen=True):
@@ -160,6 +179,8 @@ class Verb(Struct, Generic[Row], frozen=True):
     needs: NeededText[Row] | None = None
     has_command: bool = True
     """False where another command does it too."""
+    needs_session: bool = False
+    """Whether it is about the session that the user looks at."""
 
     def words(self, row: Row) -> str:
         """Return what the footer calls the verb."""
@@ -253,10 +274,10 @@ class Collection(Struct, Generic[Row], frozen=True, kw_only=True):
             filters[name].check(value)
         return dict(given)
 
-    def find_row(self, view: View, name: str) -> Row:
-        """Return the row of that name. Raises ``NotFound``."""
+    def find_row(self, view: View, name: str, **where: Any) -> Row:
+        """Return the row of that name; ``where`` are filters that say where. Raises ``NotFound``."""
         if self.find is not None:
-            return self.find(view, name)
+            return self.find(view, name, **where)
         for row in self.list_rows(view).rows:
             if self.name_of(row) == name:
                 return row

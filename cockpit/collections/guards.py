@@ -21,7 +21,7 @@ def _read(view: View) -> Sequence[GuardRow]:
     from cockpit.chains.report.guard_overview import read_guards
     from cockpit.loop.session_state.list_own_guards import list_own_guards
 
-    own = list_own_guards(view.connection, view.place, view.settings.user_dir)
+    own = list_own_guards(view.connection, view.place, view.user_dir)
     return read_guards(view.connection, own)
 
 
@@ -45,7 +45,7 @@ def _approve(doing: Doing, row: GuardRow) -> str:
     if row.own is None or row.own.file is None:
         why = row.own.note if row.own else "it is cockpit's own, and always on"
         raise GuardRefused(f"{row.name} cannot be approved: {why}")
-    approve_shown(doing.tx, doing.view.place, doing.view.settings.user_dir, row.own)
+    approve_shown(doing.tx, doing.view.place, doing.view.user_dir, row.own)
     return f"Approved: {row.name}"
 
 

@@ -10,8 +10,17 @@ from collections.abc import Callable, Sequence
 
 from cockpit.access.principals import journal_actor
 from cockpit.access.token_scopes import WORK_READ, WORK_WRITE
-from cockpit.collections.collection import Collection, Doing, Field, NeededText, Part, Verb, View
-from cockpit.core.errors import NotFound, Stale
+from cockpit.collections.collection import (
+    Collection,
+    Doing,
+    Field,
+    NeededText,
+    Part,
+    Verb,
+    View,
+    open_records,
+)
+from cockpit.core.errors import Stale
 from cockpit.core.text import pluralize
 from cockpit.store.notes import notes
 from cockpit.store.notes.notes import Note
@@ -32,12 +41,6 @@ def _read(view: View, with_forgotten: bool) -> Sequence[Note]:
         return ()
     statuses = ("proposed", "kept", *(("forgotten",) if with_forgotten else ()))
     return notes.select(view.connection, statuses, MOST)
-
-
-def _find(view: View, name: str) -> Note:
-    if view.connection is None:
-        raise NotFound(f"There is no note {name}: nothing was recorded in this project yet.")
-    return notes.load(view.connection, name)
 
 
 def write_note(doing: Doing, kind: str) -> Note:
@@ -146,7 +149,7 @@ COLLECTION = Collection[Note](
         "TEXT": lambda note: _first_line(note.text),
     },
     read=_read,
-    find=_find,
+    find=lambda view, name: notes.load(open_records(view), name),
     none="No notes yet. cockpit proposes them when sessions end; `cockpit notes add` writes one.",
     detail=_detail,
     filters=(

@@ -10,8 +10,20 @@ from cockpit.collections.collection import Collection
 from cockpit.core.errors import NotFound
 
 _MODULES = {
+    "agents": "agents",
+    "events": "events",
+    "feedback": "feedback",
     "guards": "guards",
     "notes": "notes",
+    "outbox": "outbox",
+    "packets": "packets",
+    "profiles": "profiles",
+    "projects": "projects",
+    "settings": "settings",
+    "skills": "skills",
+    "task-types": "task_types",
+    "tokens": "tokens",
+    "tools": "tools",
     "trust": "trust",
 }
 """By name: the module, whose ``COLLECTION`` it is."""

@@ -6,6 +6,7 @@ commands need options of their own is made where those are. Specified in ``docs/
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ from cockpit.commands.open_project import (
 )
 from cockpit.commands.terminal import say, show
 from cockpit.core.clock import SystemClock
+from cockpit.core.project_paths import user_folder
 
 T = TypeVar("T")
 _REASON = click.option("--reason", "text", default="", metavar="TEXT", help="Record this reason.")
@@ -40,14 +42,32 @@ def __getattr__(name: str) -> click.Group:
     return make_group(load_collection(command))
 
 
-def make_group(described: Description[Any]) -> collection.Collection[Any]:
-    """Return the command group of a collection."""
+def make_group(
+    described: Description[Any],
+    *,
+    before: Callable[[], object] = lambda: None,
+    details: Sequence[Callable[[Any], Any]] = (),
+    find: Callable[[str], Any] | None = None,
+    describe: Callable[..., str] | None = None,
+    document: Callable[..., Any] | None = None,
+) -> collection.Collection[Any]:
+    """Return the command group of a collection.
+
+    ``before`` refuses who may not even read. ``details`` are further options of a row that is shown, whose
+    values ``describe`` and ``document`` get. ``find`` finds more by name than the collection does.
+    """
+    where = [each for each in described.filters if each.of_row]
 
     def read(**filters: Any) -> Listed[Any]:
+        before()
         return read_view(described, lambda view: described.list_rows(view, **filters))
 
-    def find(name: str) -> Any:
-        return read_view(described, lambda view: described.find_row(view, name))
+    def find_row(name: str, **given: Any) -> Any:
+        before()
+        if find is not None:
+            return find(name)
+        values = {each.name: given[each.name] for each in where}
+        return read_view(described, lambda view: described.find_row(view, name, **values))
 
     group: collection.Collection[Any] = collection.Collection(
         described.command.rpartition(" ")[2],
@@ -57,11 +77,12 @@ def make_group(described: Description[Any]) -> collection.Collection[Any]:
         row=described.row,
         columns=described.cells_of,
         read=read,
-        find=find,
+        find=find_row,
         none=described.none,
-        describe=lambda row: format_parts(described.describe(row)),
+        describe=describe or (lambda row, **_: format_parts(described.describe(row))),
         body=described.body,
-        document=described.show_row,
+        document=document or (lambda row, **_: described.show_row(row)),
+        details=[*map(_option, where), *details],
         filters=[_option(each) for each in described.filters],
     )
     for verb in described.verbs:
@@ -103,7 +124,10 @@ def format_parts(parts: Sequence[Part]) -> str:
 
 def _view(connection: Any) -> View:
     place = find_project()
-    return View(place, connection, SystemClock(), lambda: load_project_settings(place).runtime)
+    user_dir = user_folder(os.environ)
+    return View(
+        place, connection, SystemClock(), lambda: load_project_settings(place).runtime, user_dir
+    )
 
 
 def write_as_caller(step: Callable[[Doing], T], text: str = "") -> T:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
+from cockpit.collections.choose_session import choose_session as choose_session
 from cockpit.commands.caller_rights import require_scope_of_command
 from cockpit.core.errors import CockpitError, NotFound, StoreReadOnly
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, locate_project
@@ -207,37 +208,3 @@ def require_records() -> None:
             f"Nothing was recorded in {place.home} yet. Start with `cockpit run TASK`, or with"
             " `cockpit tasks add TITLE` and `cockpit work`."
         )
-
-
-def choose_session(
-    connection: sqlite3.Connection, named: str | None, *, with_agents: bool = False
-) -> str:
-    """Return the id of a session by its id or the beginning of its id; None or ``last`` is the newest.
-
-    Only ``with_agents`` is a session with an external agent the newest: it has turns, but no packets.
-
-    Raises :class:`NotFound` without a match, :class:`WrongUse` with several.
-    """
-    from cockpit.store.sessions import sessions
-
-    if named is None or named == "last":
-        newest = sessions.find_latest(connection, with_agents=with_agents)
-        if newest is None:
-            raise NotFound("There is no session yet. Start one with `cockpit run TASK`.")
-        return newest.session_id
-    matches = [
-        str(identity)
-        for (identity,) in connection.execute(
-            "SELECT session_id FROM sessions WHERE substr(session_id, 1, ?)=? LIMIT 3",
-            (len(named), named),
-        )
-    ]
-    if named in matches:
-        return named
-    if not matches:
-        raise NotFound(f"There is no session {named}. `cockpit sessions` lists all sessions.")
-    if len(matches) > 1:
-        raise WrongUse(
-            f"Several sessions begin with {named}: {', '.join(matches)}. Write more of the id."
-        )
-    return matches[0]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 # Each is loaded where it is used: the screen opens a runtime before it is drawn.
 if TYPE_CHECKING:
-    from cockpit.loop.intake.task_type_layers import TaskTypeService
     from cockpit.loop.knowledge.knowledge_service import KnowledgeService
     from cockpit.loop.planner.planner_service import PlannerService
     from cockpit.loop.tools.tool_service import ToolService
@@ -35,9 +34,3 @@ class Services:
         from cockpit.loop.knowledge.knowledge_service import KnowledgeService
 
         return KnowledgeService(self.engine)
-
-    async def task_type_service(self) -> TaskTypeService:
-        """Return the service that explains the project's task types."""
-        from cockpit.loop.intake.task_type_layers import TaskTypeService
-
-        return TaskTypeService(self.engine.store, self.engine.settings, self.engine.place)

@@ -6,6 +6,7 @@ See ``docs/reference/collections.md``.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -73,12 +74,13 @@ async def _read(
 ) -> T:
     caller = await dispatcher.authenticate(client)
     collection = load_served(name, caller)
-    return await dispatcher.store.read(
-        lambda connection: read(
-            collection,
-            View(dispatcher.place, connection, dispatcher.store.clock, lambda: dispatcher.settings),
-        )
-    )
+    settings, store = dispatcher.settings, dispatcher.store
+
+    def look(connection: sqlite3.Connection) -> T:
+        view = View(dispatcher.place, connection, store.clock, lambda: settings, settings.user_dir)
+        return read(collection, view)
+
+    return await store.read(look)
 
 
 COLLECTION_TOOLS = (

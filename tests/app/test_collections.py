@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import run_cockpit
 from app_world import calm, on_screen, until
+from learn.learn_world import World, fact
 from loop.trust.trust_world import TrustWorld
 from msgspec import Struct
-from msgspec.structs import replace
 from starlette.testclient import TestClient
-from state_for_tests import kept_variables
+from state_for_tests import LOAD_SKILLS, kept_variables
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
@@ -26,19 +26,33 @@ from cockpit.collections.registry import NAMES, load_collection
 from cockpit.core.clock import FixedClock, SystemClock
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import locate_project
+from cockpit.core.skills import skill_layers
+from cockpit.core.state_folder import VARIABLE
 from cockpit.loop.runtime import Runtime
-from cockpit.loop.runtime_settings import RuntimeSettings, TrustSettings
+from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher
 from cockpit.mcp.collection_tools import COLLECTION_TOOLS
-from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.notes import notes
+from cockpit.store.sessions import events, outbox
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = RuntimeSettings(trust=TrustSettings(3, 2, 90))
-CONFIG = ""
+TYPE = """+++
+name = "bug"
+context_hints = ["Rates live in rates.py"]
++++
+"""
 
+TOOL = '''
+from cockpit import tool
+
+
+@tool
+def count_words(text: str) -> int:
+    """Count words."""
+    return len(text.split())
+'''
 GUARD = '''
 def check(call, session):
     """Refuse to deploy on Fridays."""
@@ -58,10 +72,28 @@ class Expected(Struct, frozen=True):
 
 
 TABLE = {
+    "agents": Expected("claude", "agentclientprotocol"),
+    "events": Expected("ns:ci:jobs", "payload"),
+    "feedback": Expected("1.00", "decision quality"),
     "guards": Expected("Refuse to deploy on Fridays.", "def check(call, session):", ("approve",)),
     "notes": Expected("Amounts are in cents.", "written by the user", ("edit", "merge", "forget")),
+    "outbox": Expected("run make test", "it did not run"),
+    "packets": Expected("150,000", "compiled"),
+    "profiles": Expected("1", "priority"),
+    "projects": Expected("api", "identity"),
+    "settings": Expected("max_waves", "a project", ("change",)),
+    "skills": Expected("Design and change interfaces", "what enters the packet"),
+    "task-types": Expected("/bug", "what a layer above changes"),
+    "tokens": Expected("work.read", "created_at", ("revoke",)),
+    "tools": Expected("count_words", "return len", ("approve",)),
     "trust": Expected("read file tests/*.py", "file:tests/test_1.py", ("accept", "revoke")),
 }
+
+
+@pytest.fixture(autouse=True)
+def own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No project of another test."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "state"))
 
 
 @pytest.fixture
@@ -71,31 +103,59 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def filled(still: Runtime, project: Path, tmp_path: Path) -> Runtime:
+def filled(
+    still: Runtime,
+    clock: FixedClock,
+    project: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Runtime:
     """A row of each collection."""
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "config.toml").write_text(CONFIG)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(skill_layers, "ENABLED", True)
+    types = tmp_path / "user" / "task-types"
+    types.mkdir(parents=True)
+    (types / "bug.md").write_text(TYPE)
+    tools = project / ".cockpit" / "tools"
+    tools.mkdir(parents=True)
+    (tools / "words.py").write_text(TOOL)
     guards = project / ".cockpit" / "guards"
-    guards.mkdir(parents=True)
+    guards.mkdir()
     (guards / "fridays.py").write_text(GUARD)
-    settings = replace(still.engine.settings, trust=SETTINGS.trust)
-    still.engine = replace(still.engine, settings=settings)
-    world = TrustWorld(still.store, project, SETTINGS, count=500)
-    for _ in range(2):  # as many sessions as an offer takes
+    world = TrustWorld(still.store, project, count=500)
+    for _ in range(2):
         world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
+
+    clock.advance(60)  # its session is the last one
+    judged = World(still.store)
+    wave = judged.begin([fact("file", "shapes.py")])
+    judged.decide(wave)
+    judged.end(wave)
 
     def fill(tx: Tx) -> None:
         notes.write(tx, "decision", "Amounts are in cents.")
+        issue(tx, "work.read")
+        payload = {"n": 1}
+        events.ingest(
+            tx, source="ns:ci:jobs", source_event_id="1", event_type="job", payload=payload
+        )
+        outbox.plan(
+            tx,
+            wave_id=wave.wave_id,
+            session_id=wave.session_id,
+            position=0,
+            key="k-1",
+            action_type="run",
+            title="run make test",
+            payload=payload,
+        )
 
     still.store.write_now(fill)
     return still
 
 
-def issue(store: Store, *scopes: str) -> str:
-    def grant(tx: Tx) -> str:
-        return capability_tokens.issue(tx, namespace="ci", scopes=frozenset(scopes), by=PERSON)[1]
-
-    return store.write_now(grant)
+def issue(tx: Tx, *scopes: str) -> str:
+    return capability_tokens.issue(tx, namespace="ci", scopes=frozenset(scopes), by=PERSON)[1]
 
 
 def test_every_collection_is_in_the_table() -> None:
@@ -116,6 +176,8 @@ def test_the_command_line_http_and_mcp_say_the_same(
     env = {
         **kept_variables(),
         "HOME": str(tmp_path),
+        **LOAD_SKILLS,
+        VARIABLE: str(tmp_path / "state"),
         "COCKPIT_CONFIG_DIR": str(tmp_path / "user"),
     }
 
@@ -136,14 +198,14 @@ def test_the_command_line_http_and_mcp_say_the_same(
     for verb in collection.verbs:
         assert f"\n  {verb.name}" in help_text or not verb.has_command
 
-    place, settings = locate_project(project), replace(SETTINGS, user_dir=tmp_path / "user")
+    place, settings = locate_project(project), RuntimeSettings(user_dir=tmp_path / "user")
     store = filled.store
     with TestClient(
         application(store, settings, project=ServedProject(store, settings, place))
     ) as http:
 
         def get(path: str, *scopes: str) -> Any:
-            bearer = {"Authorization": f"Bearer {issue(store, *scopes)}"}
+            bearer = {"Authorization": f"Bearer {store.write_now(lambda tx: issue(tx, *scopes))}"}
             return http.get(f"/api/{path}", headers=bearer)
 
         everything_else = [scope for scope in SCOPES if scope != collection.scope]
@@ -156,7 +218,7 @@ def test_the_command_line_http_and_mcp_say_the_same(
             assert listed in answer.json()["items"]
             one = get(f"{name}/{row}", collection.scope)
             assert one.json() == document
-            assert get(f"{name}/none-such", collection.scope).status_code == 404
+            assert get(f"{name}/none-such", collection.scope).status_code in (404, 422)
         for verb in collection.verbs:
             path = f"/api/{name}/{row}/{verb.name}"
             assert http.post(path).status_code in (404, 405)
@@ -165,7 +227,7 @@ def test_the_command_line_http_and_mcp_say_the_same(
 
     async def call() -> None:
         dispatcher = Dispatcher(store, place, settings)
-        reader = ClientConnection(token=issue(store, *SCOPES))
+        reader = ClientConnection(token=store.write_now(lambda tx: issue(tx, *SCOPES)))
         given = {"collection": name, "name": row}
         if not collection.scope:
             with pytest.raises(CockpitError, match="alone"):
@@ -174,7 +236,7 @@ def test_the_command_line_http_and_mcp_say_the_same(
         answer = await dispatcher.call(list_tool, reader, {"collection": name})
         assert listed in answer["rows"]
         assert (await dispatcher.call(show_tool, reader, given))["row"] == document
-        stranger = ClientConnection(token=issue(store, *everything_else))
+        stranger = ClientConnection(token=store.write_now(lambda tx: issue(tx, *everything_else)))
         with pytest.raises(NotAllowed):
             await dispatcher.call(show_tool, stranger, given)
         await dispatcher.close()

@@ -19,7 +19,6 @@ from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.screens.lists.doctor_screen import CheckRow, DoctorScreen
 from cockpit.app.screens.lists.knowledge_screen import Source
 from cockpit.app.screens.lists.list_screen import ListScreen
-from cockpit.app.screens.lists.skills_screen import SkillsScreen
 from cockpit.app.screens.lists.tools_screen import ToolsScreen
 from cockpit.app.screens.stats_screen import StatsScreen
 from cockpit.core.errors import Stale
@@ -388,10 +387,10 @@ def session_id(still, tmp_path, monkeypatch) -> str:
     return scene.session_id
 
 
-async def open_skills(pilot) -> SkillsScreen:
+async def open_skills(pilot) -> ListScreen:
     await settled(pilot)
     screen_of(pilot).act("skills")
-    await until(pilot, lambda: isinstance(pilot.app.screen, SkillsScreen))
+    await until(pilot, lambda: getattr(pilot.app.screen, "PANE", "") == "skills")
     await until(pilot, lambda: len(pilot.app.screen.body.rows) == 7)
     await settled(pilot)
     return pilot.app.screen
@@ -401,7 +400,7 @@ async def test_a_key_loads_and_unloads(still, session_id, picture):
     app = CockpitApp(still, session_id=session_id)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_skills(pilot)
-        assert [(each.name, each.state, each.why) for each in screen.rows[:3]] == [
+        assert [(each.skill.name, each.state, each.why) for each in screen.rows[:3]] == [
             ("debugging", "loaded", "it matches crashes, traceback, find"),
             ("git", "loaded", "you mentioned it"),
             ("testing-strategy", "named", "it matches test, find"),
@@ -411,7 +410,7 @@ async def test_a_key_loads_and_unloads(still, session_id, picture):
         await until(pilot, lambda: screen.rows[0].state == "leaves")
         await pilot.press("end", "l")
         await until(pilot, lambda: "waits" in {each.state for each in screen.rows})
-        waiting = [each.name for each in screen.rows if each.state == "waits"]
+        waiting = [each.skill.name for each in screen.rows if each.state == "waits"]
         assert waiting == ["writing-docs"]
         await pilot.press("escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)

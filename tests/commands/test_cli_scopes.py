@@ -23,11 +23,11 @@ pytestmark = pytest.mark.slow
 DECIDE_THEMSELVES = """
 acp, agents add, agents check, agents list, agents login, backup, completions, debug hooks, debug state clean
 debug state list, demo, doctor, evolve, feedback give, guards approve, guards forget
-hook install, hook list, init, mcp, notes add, notes edit, notes forget
+hook install, hook list, init, mcp, notes add, notes forget
 notes keep, notes merge, plan, profile propose, profile rollback, projects add, projects forget
 projects list, proposals answer, proposals approve, proposals discuss, proposals reject
-review, run, serve, settings list, settings set, settings unset, skills check, skills install
-skills list, task-types check, task-types list, task-types new, tasks add
+review, run, serve, settings list, settings set, skills install
+skills list, task-types list, task-types new, tasks add
 tasks dep, tasks edit, tasks import, tasks move, tasks note, tokens issue, tokens revoke
 tools approve, tools forget, tools run, trust list, trust rules accept, trust rules revoke
 trust rules suspend, web, work, worker

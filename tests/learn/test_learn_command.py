@@ -118,7 +118,7 @@ def test_a_persons_word_counts_for_the_wave_that_is_named(tmp_path):
         assert shown["operator"] == {"verdict": "bad", "words": words, "by": "person"}
         assert (shown["regret"], shown["regrets"]) == (True, ["operator"])
         assert shown["decision_quality_score"] <= 0.25
-        assert f"person says bad: {words}" in asked.run("feedback", "last").stdout
+        assert f"bad by person: {words}" in asked.run("feedback", "last").stdout
 
 
 def test_wrong_use_and_a_service_without_the_scope_change_nothing(asked):

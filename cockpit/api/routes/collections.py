@@ -144,4 +144,6 @@ def _view(at: Counter, connection: sqlite3.Connection) -> View:
         raise NotFound(
             "This server has no checkout, and so only proposals, sessions, tasks and chains."
         )
-    return View(at.project.place, connection, at.store.clock, lambda: at.settings)
+    return View(
+        at.project.place, connection, at.store.clock, lambda: at.settings, at.settings.user_dir
+    )

@@ -11,12 +11,8 @@ from widgets.views import ProposalView
 LISTS = (
     "sessions",
     "requests",
-    "skills",
-    "tools",
     "session_state",
     "knowledge",
-    "task_types",
-    "settings",
     "doctor",
     *(name.replace("-", "_") for name in NAMES),
 )

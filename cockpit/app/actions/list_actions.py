@@ -53,12 +53,10 @@ def _make_screen(host: Host, name: str) -> ListScreen[Any]:
 _SCREENS = {
     "sessions": ("sessions_screen", "SessionsScreen"),
     "requests": ("proposals_screen", "ProposalsScreen"),
-    "skills": ("skills_screen", "SkillsScreen"),
     "tools": ("tools_screen", "ToolsScreen"),
     "notes": ("notes_screen", "NotesScreen"),
     "session_state": ("session_state_screen", "SessionStateScreen"),
     "knowledge": ("knowledge_screen", "KnowledgeScreen"),
-    "task_types": ("task_types_screen", "TaskTypesScreen"),
     "settings": ("settings_screen", "SettingsScreen"),
     "doctor": ("doctor_screen", "DoctorScreen"),
 }
@@ -130,9 +128,6 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     _verb("requests", "always", "Approve a proposal, and such ones from now on", "a"),
     _verb("requests", "again", "Ask the agent for a decided proposal again", "r"),
     _verb("requests", "decided", "List decided proposals, or leave them out", "h"),
-    _opener("skills", "Show skills, load and unload them", "skills", "alt+k"),
-    _verb("skills", "load", "Load or unload a skill", "l"),
-    _opener("tools", "Show tools of yours and of MCP servers", "tools", "alt+t", synonyms="mcp plugins"),
     _verb("tools", "approve", "Approve a tool", "a"),
     _verb("tools", "list", "Start an MCP server and list its tools", "l"),
     _verb("tools", "forget", "Withdraw the approval of a tool", "x"),
@@ -146,14 +141,6 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     _verb("knowledge", "open", "Open the file of a passage", "o"),
     _verb("knowledge", "add", "Add a passage to the next packet", "a"),
     _verb("knowledge", "refresh", "Look at every document again", "r"),
-    _opener(
-        "task_types", "Show task types, their layers and inner loops", "task types", "alt+y",
-        "task-types",
-    ),
-    _opener(
-        "settings", "Show settings and change them", "settings", "alt+comma",
-        synonyms="configuration config preferences options model api key",
-    ),
     _verb("settings", "change", "Change a setting", "e"),
     _verb("settings", "unset", "Put a setting back to its default", "x"),
     _opener(

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.tools import COLLECTION, find_tool
 from cockpit.commands.caller_rights import find_user
-from cockpit.commands.collection import Collection, Listed
+from cockpit.commands.collection_groups import format_parts, make_group
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
@@ -43,77 +44,29 @@ class Offer(Struct, frozen=True):
         return "\n\n".join(_describe_mcp_tool(each, self.approved) for each in self.tools)
 
 
-def _read() -> Listed[ToolRow | Offer]:
-    async def read(added: AddedTools) -> Listed[ToolRow | Offer]:
-        rows = await _read_rows(added)
-        approved = {row.place for row in rows if row.kind == "mcp"}
-        remarks = [
-            f"No tool of the MCP server {server.name} is approved. `cockpit tools approve"
-            f" {server.name}` starts it and shows them."
-            for server in added.catalog.servers.values()
-            if server.enabled and server.name not in approved
-        ]
-        return Listed(rows, remarks)
-
-    return _with_tools(read)
-
-
 def _find(name: str) -> ToolRow | Offer:
     async def read(added: AddedTools) -> ToolRow | Offer:
         server = _find_server(added, name)
         if server is None:
-            return _find_row(await _read_rows(added), name)
+            return find_tool(await _read_rows(added), name)
         return await _list_server(added, server, name)
 
     return _with_tools(read)
 
 
-def _cell(read: Callable[[ToolRow], str]) -> Callable[[ToolRow | Offer], str]:
-    return lambda row: read(row) if isinstance(row, ToolRow) else ""
+def _describe(shown: ToolRow | Offer) -> str:
+    return (
+        shown.describe() if isinstance(shown, Offer) else format_parts(COLLECTION.describe(shown))
+    )
 
 
-def _document(row: ToolRow | Offer) -> Any:
-    if isinstance(row, Offer):
-        return [each.body() for each in row.tools]
-    record = _record(row)
-    if row.approved is not None:
-        record["schema"] = dict(row.approved.parameters)
-    if row.source is not None:
-        record["source"] = row.source.source
-    return record
+def _document(shown: ToolRow | Offer) -> Any:
+    if isinstance(shown, Offer):
+        return [each.body() for each in shown.tools]
+    return COLLECTION.show_row(shown)
 
 
-tools = Collection[ToolRow | Offer](
-    "tools",
-    short_help="Manage tools of yours and of projects.",
-    help="""Manage the tools that agents may call besides cockpit's own.
-
-    They are functions in Python that `@tool` marks, and those of the MCP servers in your settings. Listing
-    loads nothing and starts no server: MCP tools that you have not approved are not listed. NAME is a tool,
-    an alias, a file, or an MCP server, which is started then.
-    """,
-    examples=(
-        "cockpit tools",
-        "cockpit tools count_words",
-        "cockpit tools approve count_words",
-        "cockpit tools approve github",
-    ),
-    row="NAME",
-    columns={
-        "TOOL": _cell(lambda row: row.name),
-        "FROM": _cell(lambda row: _place_text(row)),
-        "STATE": _cell(lambda row: row.state_text),
-        "WHAT IT TAKES": _cell(
-            lambda row: row.note if row.state == "refused" else row.signature.removeprefix(row.name)
-        ),
-    },
-    read=_read,
-    find=_find,
-    describe=lambda row: row.describe() if isinstance(row, Offer) else _describe_row(row),
-    none="There are no tools yet. Write a function with @tool into .cockpit/tools/NAME.py.",
-    body=lambda row: _document(row) if isinstance(row, Offer) else _record(row),
-    document=_document,
-)
+tools = make_group(COLLECTION, find=_find, describe=_describe, document=_document)
 
 
 @tools.command(
@@ -157,7 +110,7 @@ def run_tool(
             (each for each in usable if name == each.name or name in each.aliases), None
         )
         if definition is None:
-            row = _find_row(await _read_rows(added), name)
+            row = find_tool(await _read_rows(added), name)
             raise WrongUse(f"{name} does not run: {row.state_text}. See `cockpit tools {name}`.")
         text = json_arguments or json.dumps(_read_pairs(definition, arguments))
         try:
@@ -213,10 +166,10 @@ def approve_tool(name: str, yes: bool) -> None:
             await approve_server_tools(added, server, offer.tools, by="person")
             say(f"Approved: {', '.join(each.name for each in offer.tools)}")
             return
-        row = _find_row(await _read_rows(added), name)
+        row = find_tool(await _read_rows(added), name)
         if row.source is None:
             raise WrongUse(f"{row.name} {row.state_text}: {row.note}")
-        show(_describe_row(row))
+        show(_describe(row))
         confirm("Let agents call exactly these tools?", yes=yes, undone="nothing was approved")
         definitions = await approve_file(
             added, row.place, row.file, shown_digest=row.source.digest, by="person"
@@ -291,20 +244,6 @@ async def _read_approved(added: AddedTools) -> tuple[ToolDefinition, ...]:
     return await added.store.read(added.catalog.read_approved)
 
 
-def _find_row(rows: Sequence[ToolRow], name: str) -> ToolRow:
-    chosen = [row for row in rows if name in (row.name, row.file)]
-    chosen = chosen or [
-        row for row in rows if row.approved is not None and name in row.approved.aliases
-    ]
-    if not chosen:
-        raise NotFound(f"There is no tool {name}.")
-    places = {(row.place, row.file) for row in chosen}
-    if len(places) > 1:
-        names = ", ".join(sorted(f"{place}:{file}" for place, file in places))
-        raise WrongUse(f"Several files have {name}: {names}. Rename one of them.")
-    return chosen[0]
-
-
 def _find_server(added: AddedTools, name: str) -> str | None:
     """Return the MCP server that ``name`` names, alone or with one of its tools."""
     server = name.partition(".")[0]
@@ -344,27 +283,6 @@ def _read_pairs(definition: ToolDefinition, pairs: Sequence[str]) -> dict[str, A
     return values
 
 
-def _place_text(row: ToolRow) -> str:
-    return f"mcp {row.place}" if row.kind == "mcp" else f"{row.place}: {row.file}"
-
-
-def _describe_row(row: ToolRow) -> str:
-    parts = [f"{row.name} · {_place_text(row)} · {row.state_text}"]
-    if row.state == "refused":
-        return f"{parts[0]}\n{row.note}"
-    parts.append(f"{row.signature}\n{row.note}")
-    if row.kind == "own" and row.approved is not None:
-        runs = "cannot write" if row.approved.effects == "reads" else "can write in the project"
-        aliases = f" · aliases: {', '.join(row.approved.aliases)}" if row.approved.aliases else ""
-        parts.append(f"In the sandbox it {runs}; the network is off{aliases}.")
-    if row.source is not None:
-        parts.append(f"digest {row.source.digest}")
-        for name, data in row.source.files.items():
-            text = data.decode("utf-8", "replace")
-            parts.append(f"── {name}\n{_indent(text)}")
-    return "\n\n".join(parts)
-
-
 def _describe_mcp_tool(tool: ToolDefinition, approved: Sequence[ToolDefinition]) -> str:
     from cockpit.act.own_tools.check_arguments import describe_parameters
 
@@ -394,16 +312,3 @@ def _describe_mcp_tool(tool: ToolDefinition, approved: Sequence[ToolDefinition])
 def _indent(text: str) -> str:
     # In front of every line, so that no content can pass for words of cockpit.
     return "\n".join(f"│ {line}" for line in text.splitlines())
-
-
-def _record(row: ToolRow) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "kind": row.kind,
-        "from": row.place,
-        "file": row.file,
-        "state": row.state,
-        "signature": row.signature,
-        "note": row.note,
-        "digest": row.source.digest if row.source is not None else "",
-    }

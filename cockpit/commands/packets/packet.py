@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
 from typing import Any
 
 import click
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.collection import Collection
+from cockpit.collections.packets import COLLECTION, PacketRow
+from cockpit.commands.collection_groups import format_parts, make_group
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     choose_session,
@@ -21,12 +21,11 @@ from cockpit.commands.open_project import (
     open_store,
     read_store,
 )
-from cockpit.commands.terminal import format_table, say, show, show_json, show_list
+from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
-from cockpit.core.text import pluralize
 from cockpit.decide.model import Prompt
-from cockpit.loop.views.prompt_cost import PromptCost, read_prompt_cost
+from cockpit.loop.views.prompt_cost import read_prompt_cost
 from cockpit.store.context import facts, packets, pins
 from cockpit.store.context.packets import Packet, StoredPacket
 from cockpit.store.context.pins import Pin
@@ -43,122 +42,34 @@ WAVE = click.option(
 )
 
 
-class PacketRow(Struct, frozen=True):
-    """A packet, and what its prompt cost."""
-
-    stored: StoredPacket
-    cost: PromptCost
-
-
-def _read(session: str | None) -> Sequence[PacketRow]:
-    def read(connection: sqlite3.Connection) -> list[PacketRow]:
-        session_id = choose_session(connection, session)
-        return [
-            PacketRow(stored, read_prompt_cost(connection, stored))
-            for stored in packets.select_for_session(connection, session_id)
-        ]
-
-    return read_store(read)
-
-
-def _find(name: str, session: str | None, as_prompt: bool) -> PacketRow:
-    if name != "last" and not name.isdecimal():
-        raise NotFound(f"{name} is no wave. Write last, or a number.")
-    wave = None if name == "last" else int(name)
-
-    def read(connection: sqlite3.Connection) -> PacketRow:
-        _, stored = _pick(connection, session, wave)
-        return PacketRow(stored, read_prompt_cost(connection, stored))
-
-    return read_store(read)
-
-
-def _record(row: PacketRow) -> dict[str, Any]:
-    stored = row.stored
+def _document(row: PacketRow, as_prompt: bool, **_: Any) -> dict[str, Any]:
+    if not as_prompt:
+        shown: dict[str, Any] = COLLECTION.show_row(row)
+        return shown
+    stored, (prompt, is_same) = row.stored, _render(row.stored)
     return {
-        "packet_id": stored.packet_id,
         "wave_id": stored.wave_id,
-        "digest": stored.digest,
-        "token_used": stored.packet.token_used,
-        "token_budget": stored.packet.token_budget,
         **row.cost.body(),
-        "facts": stored.packet.facts,
-        "dropped": stored.packet.dropped,
-        "bands": {band.name: band.used for band in stored.packet.bands},
+        "token_budget": stored.packet.token_budget,
+        "max_output_tokens": prompt.max_output_tokens,
+        "as_sent": is_same,
+        "system": prompt.system,
+        "messages": [to_builtins(message) for message in prompt.messages],
+        "tools": [to_builtins(tool) for tool in prompt.tools],
     }
 
 
-def _document(row: PacketRow, session: str | None, as_prompt: bool) -> dict[str, Any]:
-    stored = row.stored
-    if as_prompt:
-        prompt, is_same = _render(stored)
-        return {
-            "wave_id": stored.wave_id,
-            **row.cost.body(),
-            "token_budget": stored.packet.token_budget,
-            "max_output_tokens": prompt.max_output_tokens,
-            "as_sent": is_same,
-            "system": prompt.system,
-            "messages": [to_builtins(message) for message in prompt.messages],
-            "tools": [to_builtins(tool) for tool in prompt.tools],
-        }
-    return {"packet_id": stored.packet_id, "digest": stored.digest, **stored.packet.body()}
+def _describe(row: PacketRow, as_prompt: bool, **_: Any) -> str:
+    return _describe_prompt(row) if as_prompt else format_parts(COLLECTION.describe(row))
 
 
-def _describe(row: PacketRow, session: str | None, as_prompt: bool) -> str:
-    if as_prompt:
-        return _describe_prompt(row)
-    stored, compiled = row.stored, row.stored.packet
-    named = [entry.fact_id for _, entry in compiled.rendered()]
-    texts = read_store(lambda connection: facts.load_texts(connection, named))
-    cells = [
-        (
-            band,
-            f"{entry.tokens:,}",
-            entry.level,
-            "pinned" if entry.pinned else "",
-            texts[entry.fact_id].source_ref,
-        )
-        for band, entry in compiled.rendered()
-    ]
-    table = format_table(("BAND", "TOKENS", "LEVEL", "", "FACT"), cells)
-    heading = f"{stored.packet_id}\ndigest {stored.digest}\n{_summary(compiled)}"
-    return f"{heading}\n\n{_bands(compiled)}\n\n{table}"
-
-
-packet = Collection(
-    "packet",
-    short_help="Inspect orientation packets, pin facts.",
-    help="""Inspect the orientation packets of a session, and pin facts.
-
-    A packet contains the facts of one wave's prompt. It never changes. WAVE is the number of a wave, or last:
-    its packet is shown with every fact in it. `cockpit debug packet` explains, verifies and compares packets.
-    """,
-    examples=("cockpit packet", "cockpit packet 2", "cockpit packet last --prompt"),
-    row="WAVE",
-    columns={
-        "WAVE": lambda row: str(row.stored.packet.ordinal),
-        "DIGEST": lambda row: row.stored.digest[:12],
-        "TOKENS": lambda row: f"{row.stored.packet.sent:,}",
-        "OF": lambda row: f"{row.stored.packet.token_budget:,}",
-        "CACHED": lambda row: (
-            "–" if row.cost.cached_expected is None else f"{row.cost.cached_expected:,}"
-        ),
-        "FACTS": lambda row: f"{row.stored.packet.facts:,}",
-        "DROPPED": lambda row: f"{row.stored.packet.dropped:,}",
-        "PACKET": lambda row: row.stored.packet_id,
-    },
-    read=_read,
-    find=_find,
-    describe=_describe,
-    none="The session has no packets yet. Its first wave compiles one.",
-    body=_record,
-    document=_document,
-    filters=[SESSION],
+packet = make_group(
+    COLLECTION,
     details=[
-        SESSION,
-        click.option("--prompt", "as_prompt", is_flag=True, help="Print what the model was sent."),
+        click.option("--prompt", "as_prompt", is_flag=True, help="Print what the model was sent.")
     ],
+    describe=_describe,
+    document=_document,
 )
 
 
@@ -424,29 +335,3 @@ def _pick(
         if wave_record.ordinal == wave:
             return wave_record, packets.load(connection, wave_record.wave_id)
     raise NotFound(f"Session {session_id} has no wave {wave}.")
-
-
-def _summary(compiled: Packet) -> str:
-    drops: dict[str, Any] = dict(compiled.drops)
-    why = ", ".join(f"{reason} {count:,}" for reason, count in drops.items() if count)
-    return (
-        f"{compiled.sent:,} of {compiled.token_budget:,} tokens sent · {pluralize(compiled.facts, 'fact')} ·"
-        f" {compiled.dropped:,} dropped{f' ({why})' if why else ''} · profile {compiled.profile_id}"
-        f" version {compiled.profile_version} · {compiled.algorithm}"
-    )
-
-
-def _bands(compiled: Packet) -> str:
-    return format_table(
-        ("BAND", "USED", "FLOOR", "TARGET", "CEILING", "FACTS", "DROPPED"),
-        [
-            (
-                band.name,
-                *(f"{n:,}" for n in (band.used, band.min_tokens, band.target_tokens)),
-                f"{band.max_tokens:,}",
-                f"{len(band.entries):,}",
-                f"{band.dropped:,}",
-            )
-            for band in compiled.bands
-        ],
-    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from cockpit.cli_options import examples
+from cockpit.collections import events, outbox
+from cockpit.commands.collection_groups import make_group
 from cockpit.commands.knowledge.knowledge import count_index
 from cockpit.commands.knowledge.trust_state import show_state
 from cockpit.commands.packets.packet import packet_checks
-from cockpit.commands.records.events import events
 from cockpit.commands.records.journal import verify
 from cockpit.commands.records.metrics import metrics
-from cockpit.commands.records.outbox import outbox
 from cockpit.commands.servers.hook import status
 from cockpit.commands.setup.state import state
 
@@ -28,8 +28,8 @@ def debug() -> None:
 for _command in (
     verify,
     packet_checks,
-    events,
-    outbox,
+    make_group(events.COLLECTION),
+    make_group(outbox.COLLECTION),
     metrics,
     count_index,
     show_state,

@@ -20,65 +20,14 @@ from cockpit.agents.registry.installed_agents import (
 )
 from cockpit.agents.registry.known_agents import Agent, AgentInvalid, load_agents, read_agent
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.collection import Collection, Listed
+from cockpit.collections.agents import COLLECTION, describe_agent, say_how_to_install
+from cockpit.commands.collection_groups import make_group
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.terminal import say, show, show_list
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import user_folder
 
-
-def _read() -> Listed[Installation]:
-    registry = load_agents(user_folder(os.environ))
-    installations = [find_installation(agent, os.environ) for agent in registry.agents.values()]
-    installations.sort(key=lambda entry: (not entry.program, entry.agent.name))
-    return Listed(installations, [f"Not used: {problem}" for problem in registry.problems])
-
-
-def _find(name: str) -> Installation:
-    return find_installation(load_agents(user_folder(os.environ)).find(name), os.environ)
-
-
-def _record(entry: Installation) -> dict[str, Any]:
-    agent = entry.agent
-    return {
-        "name": agent.name,
-        "title": agent.title,
-        "command": list(agent.acp.command),
-        "installed": bool(entry.program),
-        "program": entry.program,
-        "login": entry.login,
-        "login_by": entry.login_by,
-        "login_how": agent.login.how,
-        "install": agent.acp.install,
-        "tried": agent.acp.tried,
-        "sandbox": agent.sandbox is not None,
-        "notes": agent.acp.notes,
-        "docs": agent.docs,
-        "source": agent.source,
-    }
-
-
-agents = Collection(
-    "agents",
-    short_help="Manage external agents.",
-    help="""Manage external agents that speak the Agent Client Protocol.
-
-    `cockpit run --agent NAME TASK` starts one. Listing starts none.
-    """,
-    examples=("cockpit agents", "cockpit agents claude", "cockpit agents check claude"),
-    row="NAME",
-    columns={
-        "AGENT": lambda entry: entry.agent.name,
-        "INSTALLED": lambda entry: "yes" if entry.program else "no",
-        "LOGIN": lambda entry: entry.login if entry.program else "–",
-        "TRIED": lambda entry: entry.agent.acp.tried or "no",
-        "INSTALL": lambda entry: "" if entry.program else _install_words(entry),
-    },
-    read=_read,
-    find=_find,
-    body=_record,
-    none="No agents.",
-)
+agents = make_group(COLLECTION)
 
 
 @agents.command(
@@ -210,7 +159,7 @@ async def _check(entry: Installation) -> dict[str, Any]:
     from cockpit.agents.acp_client.login_ways import describe_login
 
     record = {
-        **_record(entry),
+        **describe_agent(entry),
         "version": "",
         "speaks": False,
         "problem": "",
@@ -218,7 +167,7 @@ async def _check(entry: Installation) -> dict[str, Any]:
         "logins": [],
     }
     if not entry.program:
-        return {**record, "problem": f"not installed. {_install_words(entry)}".strip()}
+        return {**record, "problem": f"not installed. {say_how_to_install(entry)}".strip()}
     try:
         abilities = await shake_hands(entry.agent, os.environ, Path.cwd())
     except CockpitError as error:
@@ -240,13 +189,6 @@ def _say_logins(records: Sequence[Mapping[str, Any]]) -> None:
         say(f"\n{record['name']}: log in, if you are not, in one of these ways:")
         for way in record["logins"]:
             say(f"  {way['how']}")
-
-
-def _install_words(entry: Installation) -> str:
-    agent = entry.agent
-    if agent.acp.install:
-        return agent.acp.install
-    return f"see {agent.docs}" if agent.docs else "your own agent: its command is not on the PATH"
 
 
 def _toml(text: str) -> str:

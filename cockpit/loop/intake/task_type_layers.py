@@ -5,19 +5,15 @@ See ``docs/reference/task-types.md``, on the screen.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.intake.layered_files import LAYERS
 from cockpit.loop.intake.task_types import TaskType, load_task_types
-from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.trust.list_rules import TaskTypeState, list_states
-from cockpit.store.db.database import Store
+from cockpit.loop.trust.list_rules import TaskTypeState
 
 _OWN_FIELDS = frozenset({"name", "project_lines", "source_layer"})
 
@@ -45,29 +41,6 @@ class LayeredType(Struct, frozen=True):
     """What the layers above that one change, lower layers first."""
     state: TaskTypeState | None = None
     """The state of its inner loops; None while nothing was decided in it."""
-
-
-class TaskTypeService(Struct, frozen=True):
-    """The task types of an open project. The methods raise ``CockpitError`` with text for the user."""
-
-    store: Store
-    settings: RuntimeSettings
-    place: ProjectPaths
-
-    async def read_types(self) -> tuple[tuple[LayeredType, ...], tuple[str, ...]]:
-        """Return the types, the project's first, and one sentence for each file that is not used."""
-        types, problems = await asyncio.to_thread(
-            explain_layers, self.place.home, self.settings.user_dir
-        )
-        states = await self.store.read(
-            lambda connection: list_states(connection, self.store.clock, self.settings)
-        )
-        by_name = {state.task_type: state for state in states}
-        rows = tuple(
-            LayeredType(each.kind, each.first, each.changes, by_name.get(each.kind.name))
-            for each in types
-        )
-        return rows, problems
 
 
 def explain_layers(

@@ -67,9 +67,9 @@ class ToolRow(Struct, frozen=True):
         return self.name
 
 
-def list_rows(connection: sqlite3.Connection, catalog: ToolCatalog) -> list[ToolRow]:
+def list_rows(connection: sqlite3.Connection | None, catalog: ToolCatalog) -> list[ToolRow]:
     """List the tools of all folders and those of MCP servers that were approved."""
-    approved = catalog.read_approved(connection)
+    approved = () if connection is None else catalog.read_approved(connection)
     rows: list[ToolRow] = []
     for folder in catalog.list_folders():
         for name in list_tool_files(folder):

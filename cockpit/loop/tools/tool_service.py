@@ -86,28 +86,13 @@ class ToolService(Struct, frozen=True):
 
         await added.store.write(write)
 
-    def describe(self, row: ToolRow) -> Sequence[tuple[str, str]]:
-        """Return the parts of a row to read, each with its heading: source, schema, what it may do."""
-        if row.state == "refused":
-            return (("why", row.note),)
-        parts = [("takes", row.signature), ("says", row.note)]
-        if row.kind == "own" and row.approved is not None:
-            writes = row.approved.effects != "reads"
-            parts.append(
-                ("sandbox", f"project {'writable' if writes else 'read-only'}, no network")
-            )
-            if row.approved.aliases:
-                parts.append(("aliases", ", ".join(row.approved.aliases)))
-        if row.source is not None:
-            parts.append(("digest", row.source.digest))
-            for name, data in row.source.files.items():
-                parts.append((name, data.decode("utf-8", "replace")))
-        elif row.kind == "mcp" and self.added is not None:
-            server = self.added.catalog.servers.get(row.place)
-            if server is not None:
-                place = server.describe_place(has_sandbox=self.added.ground.sandbox.works)
-                parts += [("runs", place), ("command", " ".join(server.command) or server.url)]
-        return tuple(parts)
+    def describe_server(self, row: ToolRow) -> Sequence[tuple[str, str]]:
+        """Return where the MCP server of a row runs, and by which command; nothing of other tools."""
+        server = self.added.catalog.servers.get(row.place) if self.added is not None else None
+        if row.kind != "mcp" or server is None or self.added is None:
+            return ()
+        place = server.describe_place(has_sandbox=self.added.ground.sandbox.works)
+        return (("runs", place), ("command", " ".join(server.command) or server.url))
 
     def _rows_of_server(
         self, listing: ToolListing, approved: Sequence[ToolDefinition]

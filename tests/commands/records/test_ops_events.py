@@ -124,7 +124,7 @@ def test_a_wave_that_fails_too_often_is_given_up_and_can_be_retried(
     whole = cockpit(project, "debug", "outbox", action["action_id"], "--json")
     assert [receipt["status"] for receipt in whole["receipts"]] == ["success"]
     assert cockpit(project, "debug", "outbox", "--phase", "failed_terminal", "--json") == []
-    assert "receipt 1: success" in cockpit(project, "debug", "outbox", action["action_id"])
+    assert "receipt 1  success" in cockpit(project, "debug", "outbox", action["action_id"])
 
 
 def _texts_of_wave(connection: Any, wave_id: str) -> list[str]:

@@ -69,6 +69,7 @@ class CollectionScreen(ListScreen[Any]):
             connection,
             engine.store.clock,
             lambda: engine.engine.settings,
+            engine.engine.settings.user_dir,
             self.host.session_id,
         )
 
@@ -86,7 +87,11 @@ class CollectionScreen(ListScreen[Any]):
         return [(text, DIM)]
 
     def verbs(self, row: Any) -> Mapping[str, str]:
-        return {verb.name: verb.words(row) for verb in self._verbs.values() if verb.takes(row)}
+        return {
+            verb.name: verb.words(row)
+            for verb in self._verbs.values()
+            if verb.takes(row) and (self.host.session_id or not verb.needs_session)
+        }
 
     async def do(self, verb: str, row: Any) -> None:
         chosen = self._verbs[verb]

@@ -1,4 +1,4 @@
-"""Tools that cockpit does not bring: where from, approved or not, and their source.
+"""The list of tools, which starts MCP servers and loads files in the sandbox once they are approved.
 
 Enter alone approves nothing: it asks for a second key, above the source. Specified in
 ``docs/reference/tools.md``.
@@ -7,51 +7,48 @@ Enter alone approves nothing: it asks for a second key, above the source. Specif
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.app.host import Host
-from cockpit.app.screens.lists.list_screen import ListScreen
-from cockpit.core.text import pluralize
+from cockpit.app.screens.lists.collection_screen import CollectionScreen
+from cockpit.collections.collection import Collection, Part
 from cockpit.loop.tools.list_tools import ToolRow
 from cockpit.loop.tools.tool_service import ToolService
-from cockpit.loop.views.state_signs import state_sign
-from widgets.text.detail import DetailRow, fields, quoted
-from widgets.text.style_names import DIM, Part
 from widgets.work.task_views import QueuedView
 
 _APPROVABLE = ("new", "changed")
 _FORGETTABLE = ("approved", "changed", "gone", "off")
 
 
-class ToolsScreen(ListScreen[ToolRow]):
+class ToolsScreen(CollectionScreen):
     """Every tool, with its source or schema."""
 
-    NAME = "Tools"
-    PANE = "tools"
-    EMPTY = (
-        "No tools yet. Write a function with @tool into .cockpit/tools/NAME.py, or add [mcp.NAME] to your"
-        " configuration."
-    )
-    ENTER = ("approve", "list")
     QUESTIONS = {  # noqa: RUF012 -- read only
         "approve": "lets agents call exactly what is shown here",
         "forget": "withdraws the approval",
     }
-    READS_FILES = True
 
-    def __init__(self, host: Host) -> None:
-        super().__init__(host)
+    def __init__(self, host: Host, collection: Collection[ToolRow]) -> None:
+        super().__init__(host, collection)
+        self.ENTER, self.READ_FIRST = ("approve", "list"), ("approve",)
+        self.QUESTIONS = type(self).QUESTIONS
         self._service: ToolService | None = None
 
-    async def read_rows(self) -> tuple[Sequence[ToolRow], Sequence[str]]:
+    async def _open_service(self) -> ToolService:
         if self._service is None:
             self._service = await self.host.engine.tools()
-        return await self._service.read_rows(), ()
+        return self._service
 
-    def describe(self) -> Sequence[Part]:
-        approved = sum(row.state == "approved" for row in self.rows)
-        text = f"{pluralize(len(self.rows), 'tool')}, {approved} approved"
-        return [(text if self.rows else "what agents may call beside cockpit's own", DIM)]
+    async def read_rows(self) -> tuple[Sequence[ToolRow], Sequence[str]]:
+        service = await self._open_service()
+        return (
+            await super().read_rows() if service.added is None else (await service.read_rows(), ())
+        )
+
+    async def read_detail(self, row: ToolRow) -> Sequence[Part]:
+        running = (await self._open_service()).describe_server(row)
+        return (*self.collection.describe(row), Part(fields=running))
 
     def verbs(self, row: ToolRow) -> Mapping[str, str]:
         if _is_server(row):
@@ -61,30 +58,18 @@ class ToolsScreen(ListScreen[ToolRow]):
         return {**approve, **forget}
 
     async def do(self, verb: str, row: ToolRow) -> None:
-        if self._service is None:
-            return
+        service = await self._open_service()
         if verb == "list":
-            await self._service.list_server(row.place)
+            await service.list_server(row.place)
         elif verb == "approve":
-            await self._service.approve(row)
+            await service.approve(row)
         else:
-            await self._service.forget(row)
+            await service.forget(row)
 
     def draw_row(self, row: ToolRow) -> QueuedView:
-        look = state_sign("offer", row.state)
-        place = f"MCP server {row.place}" if row.kind == "mcp" else f"{row.place}: {row.file}"
-        state = "not listed" if _is_server(row) else row.state_text
-        takes = row.note if row.state == "refused" else row.signature.removeprefix(row.name)
+        view = super().draw_row(row)
         key = f"{row.kind}:{row.place}:{row.name}"
-        return QueuedView(key, takes, look.sign, look.tone, state, place, row.name)
-
-    def draw_detail(self, row: ToolRow, detail: Any) -> Sequence[DetailRow]:
-        if self._service is None:
-            return ()
-        parts = self._service.describe(row)
-        short = [(heading, text) for heading, text in parts if "\n" not in text.strip()]
-        long = [(heading, text) for heading, text in parts if "\n" in text.strip()]
-        return [*fields(short), *(each for part in long for each in quoted(*part))]
+        return replace(view, key=key, state="not listed" if _is_server(row) else view.state)
 
 
 def _is_server(row: ToolRow) -> bool:
