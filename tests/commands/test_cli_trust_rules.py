@@ -33,7 +33,7 @@ def test_a_rule_from_its_offer_to_its_revocation(project: Project) -> None:
     refused = project.run("trust", "rules", "accept", rule_id, expect=2)
     assert "nothing was done" in refused.stderr, "Enter is not a second key"
     assert "is accepted until" in project.run("trust", "rules", "accept", rule_id, "--yes").stderr
-    (state,) = project.json("debug", "trust", "--json")
+    (state,) = project.json("debug", "show", "trust", "--json")
     assert (state["task_type"], state["orient"]["state"]) == ("review_pr", "trusted")
     project.run("trust", "rules", "suspend", rule_id, "--reason", "too wide")
     (rule,) = project.json("trust", "rules", "--json")

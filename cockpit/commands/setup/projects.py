@@ -40,7 +40,7 @@ def add(path: str) -> None:
 def forget(project: str) -> None:
     """Forget a project until you use it again.
 
-    PROJECT is its path or its name. Its records stay; `cockpit debug state clean` removes those of
+    PROJECT is its path or its name. Its records stay; `cockpit debug state --clean` removes those of
     projects that are gone.
     """
     require_user_of_all()
