@@ -22,14 +22,14 @@ pytestmark = pytest.mark.slow
 
 DECIDE_THEMSELVES = """
 acp, agents add, agents check, agents list, agents login, backup, completions, debug state
-demo, doctor, evolve, feedback give, guards approve, guards forget
+demo, doctor, evolve, feedback give
 hook install, hook list, init, mcp, notes add, notes forget
 notes keep, notes merge, plan, profile propose, profile rollback, projects add, projects forget
 projects list, proposals answer, proposals approve, proposals discuss, proposals reject
 review, run, serve, settings list, settings set, skills install
 skills list, task-types list, task-types new, tasks add
 tasks dep, tasks edit, tasks import, tasks move, tasks note, tokens issue, tokens revoke
-tools approve, tools forget, tools run, trust list, trust rules accept, trust rules revoke
+tools run, trust list, trust rules accept, trust rules revoke
 trust rules suspend, web, work, worker
 """.replace("\n", ", ").split(", ")
 """Commands that look a token up in the transaction that writes, or read no store."""
