@@ -9,10 +9,10 @@ import click
 
 from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.collections.trust import COLLECTION
+from cockpit.collections.trust import COLLECTION, REVOKE, SUSPEND
 from cockpit.commands.ask_trust import describe_files
 from cockpit.commands.collection import RowName
-from cockpit.commands.collection_groups import do_verb, make_group, read_view
+from cockpit.commands.collection_groups import REASON, do_verb, make_group, read_view
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import say, show, show_json, show_list
@@ -120,7 +120,27 @@ def trust(
     say(f"Trusted: {', '.join(file.name for file in files)}")
 
 
-trust.add_command(make_group(COLLECTION))
+rules = make_group(COLLECTION)
+trust.add_command(rules)
+
+
+@rules.command(
+    "revoke",
+    epilog=examples(
+        "cockpit trust rules revoke t-1a2b3c4d5e",
+        "cockpit trust rules revoke t-1a2b3c4d5e --suspend",
+    ),
+)
+@click.argument("rule")
+@click.option("--suspend", is_flag=True, help="Only until you accept it again.")
+@REASON
+def revoke_rule(rule: str, suspend: bool, text: str) -> None:
+    """Revoke a rule, or decline its offer.
+
+    A rule of permissions.toml is removed from there. Your earlier approvals no longer count for it. One that
+    is suspended covers nothing until you accept it again.
+    """
+    do_verb(COLLECTION, SUSPEND if suspend else REVOKE, rule, text)
 
 
 def _is_path(word: str) -> bool:
