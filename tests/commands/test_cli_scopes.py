@@ -39,7 +39,7 @@ ARGUMENTS = {
     **dict.fromkeys(("sessions export", "sessions fork", "sessions jump"), "last"),
     "packet pin": "f-1",
     "skills load": "git",
-    "debug events retry": "e-1",
+    "debug events list": "e-1 --retry",
     "sessions rename": "last other",
     "sessions rewind": "last --wave 1 --yes",
     "profile propose --suggested": "",

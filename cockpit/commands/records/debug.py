@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import Any
 
 import click
 from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.collections import events, outbox
-from cockpit.commands.collection_groups import make_group
+from cockpit.commands.collection_groups import do_verb, format_parts, make_group, read_view
 from cockpit.commands.knowledge.knowledge import show_index
 from cockpit.commands.open_project import find_project, load_project_settings, open_store
 from cockpit.commands.packets.packet import packet_checks
@@ -17,6 +18,7 @@ from cockpit.commands.records.journal import verify
 from cockpit.commands.servers.hook import show_hooks
 from cockpit.commands.setup.state import state
 from cockpit.commands.terminal import show, show_list
+from cockpit.store.sessions.events import StoredEvent
 
 
 @click.group(
@@ -93,10 +95,38 @@ def show_topic(topic: str, as_json: bool) -> None:
     TOPICS[topic](as_json=as_json)
 
 
+def _show_event(row: StoredEvent, *, retry: bool) -> str:
+    if retry:
+        do_verb(events.COLLECTION, events.RETRY, row.event_id)
+        return ""
+    return format_parts(events.COLLECTION.describe(row))
+
+
+def _event_document(row: StoredEvent, *, retry: bool) -> dict[str, Any]:
+    if retry:
+        do_verb(events.COLLECTION, events.RETRY, row.event_id)
+        row = read_view(
+            events.COLLECTION, lambda view: events.COLLECTION.find_row(view, row.event_id)
+        )
+    document: dict[str, Any] = events.COLLECTION.show_row(row)
+    return document
+
+
+_EVENTS = make_group(
+    events.COLLECTION,
+    details=[
+        click.option(
+            "--retry", is_flag=True, help="Let the session try a dead letter in a new wave."
+        )
+    ],
+    describe=_show_event,
+    document=_event_document,
+)
+
 for _command in (
     verify,
     packet_checks,
-    make_group(events.COLLECTION),
+    _EVENTS,
     make_group(outbox.COLLECTION),
     state,
 ):
