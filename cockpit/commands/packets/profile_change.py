@@ -101,15 +101,17 @@ def propose(
     if file is not None:
         text = _read_file(file)
     else:
-        found = _suggest(profile_id or profiles.initial_profile(settings.token_budget).profile_id)
-        if found is None:
+        suggestion = _suggest(
+            profile_id or profiles.initial_profile(settings.token_budget).profile_id
+        )
+        if suggestion is None:
             say("Nothing to suggest. No source was missed often enough with this version.")
             return
         if dry_run:
-            show_json(found)
-            say(found["reason"])
+            show_json(suggestion)
+            say(suggestion["reason"])
             return
-        text = json.dumps(found).encode()
+        text = json.dumps(suggestion).encode()
     ensure_root_token(place)
 
     def step(tx: Any) -> DecisionOutcome:
