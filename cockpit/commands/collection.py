@@ -100,9 +100,9 @@ class Collection(click.Group, Generic[Row]):
         filters = {each: given[each] for each in self._filters}
         details = {each: given[each] for each in self._details}
         if name is None:
-            of_one = [each for each in details if each not in filters and details[each]]
-            if of_one:
-                raise click.UsageError(f"--{of_one[0].replace('_', '-')} is for one: name it.")
+            for each in self.params:
+                if each.name in details and each.name not in filters and details[each.name]:
+                    raise click.UsageError(f"{each.opts[0]} is for one: name it.")
             self._list(as_json, filters)
             return
         try:

@@ -103,6 +103,7 @@ def test_a_wave_that_fails_too_often_is_given_up_and_can_be_retried(
     assert dead["event_id"] in cockpit(project, "debug", "events")
     cockpit(project, "debug", "events", dead["event_id"], "--retry")
     cockpit(project, "debug", "events", dead["event_id"], "--retry", expect=1)
+    cockpit(project, "debug", "events", "--retry", expect=2)
 
     async def succeed() -> None:
         scenario.write_text(WRITE)
