@@ -25,7 +25,7 @@ acp, agents add, agents check, agents list, agents login, backup, completions, d
 demo, doctor, evolve, feedback give
 hook install, hook list, init, mcp, notes add, notes forget
 notes keep, plan, profile propose, profile rollback, projects add
-projects list, proposals answer, proposals approve, proposals discuss, proposals reject
+projects forget, projects list, proposals answer, proposals approve, proposals discuss, proposals reject
 review, run, serve, settings list, settings set, skills install
 skills list, task-types list, task-types new, tasks add
 tasks dep, tasks edit, tasks import, tasks move, tasks note, tokens issue, tokens revoke
