@@ -38,9 +38,9 @@ def add(path: str) -> None:
 @projects.command("forget", epilog=examples("cockpit projects forget ~/work/api"))
 @click.argument("path", default=".")
 def forget(path: str) -> None:
-    """Take a project off the list, until you use it again.
+    """Take a project off the list.
 
-    PATH may be its name. Its records stay; `cockpit debug state --clean` removes those of projects that are
+    It is listed again once you use it. PATH may be its name. Its records stay; `cockpit debug state --clean` removes those of projects that are
     gone.
     """
     require_user_of_all()
