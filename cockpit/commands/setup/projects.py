@@ -40,8 +40,8 @@ def add(path: str) -> None:
 def forget(path: str) -> None:
     """Take a project off the list.
 
-    It is listed again once you use it. PATH may be its name. Its records stay; `cockpit debug state --clean` removes those of projects that are
-    gone.
+    It is listed again once you use it. PATH may be its name. Its records stay; `cockpit debug state --clean`
+    removes those of projects that are gone.
     """
     require_user_of_all()
     chosen = known_projects.find_known(path)
