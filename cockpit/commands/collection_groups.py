@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 import click
 
 from cockpit.cli_options import examples
-from cockpit.collections.collection import Collection as Description
-from cockpit.collections.collection import Doing, Field, Listed, Part, Verb, View
+from cockpit.collections.collection import Collection, Doing, Field, Listed, Part, Verb, View
 from cockpit.collections.registry import NAMES, load_collection
-from cockpit.commands import collection
 from cockpit.commands.caller_rights import find_caller
+from cockpit.commands.collection import CollectionGroup, limit_option
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import (
     find_project,
@@ -43,14 +42,14 @@ def __getattr__(name: str) -> click.Group:
 
 
 def make_group(
-    described: Description[Any],
+    described: Collection[Any],
     *,
     before: Callable[[], object] = lambda: None,
     details: Sequence[Callable[[Any], Any]] = (),
     find: Callable[[str], Any] | None = None,
     describe: Callable[..., str] | None = None,
     document: Callable[..., Any] | None = None,
-) -> collection.Collection[Any]:
+) -> CollectionGroup[Any]:
     """Return the command group of a collection.
 
     ``before`` refuses who may not even read. ``details`` are further options of a row that is shown, whose
@@ -69,7 +68,7 @@ def make_group(
         values = {each.name: given[each.name] for each in where}
         return read_view(described, lambda view: described.find_row(view, name, **values))
 
-    group: collection.Collection[Any] = collection.Collection(
+    group: CollectionGroup[Any] = CollectionGroup(
         described.command.rpartition(" ")[2],
         short_help=described.summary,
         help=described.help,
@@ -91,7 +90,7 @@ def make_group(
     return group
 
 
-def read_view(described: Description[Any], read: Callable[[View], T]) -> T:
+def read_view(described: Collection[Any], read: Callable[[View], T]) -> T:
     """Read a project as its rows need it. Raises ``NotFound`` where they need records and there are none."""
     if described.source == "files":
         return read(_view(None))
@@ -139,7 +138,7 @@ def write_as_caller(step: Callable[[Doing], T], text: str = "") -> T:
 
 
 def do_verb(
-    described: Description[Any], verb: Verb[Any], name: str, text: str = "", *, yes: bool = False
+    described: Collection[Any], verb: Verb[Any], name: str, text: str = "", *, yes: bool = False
 ) -> None:
     """Carry out a verb on the row of that name, and print what was done.
 
@@ -153,9 +152,7 @@ def do_verb(
     say(write_as_caller(lambda doing: verb.carry_out(doing, row), text))
 
 
-def _add_verb(
-    group: collection.Collection[Any], described: Description[Any], verb: Verb[Any]
-) -> None:
+def _add_verb(group: CollectionGroup[Any], described: Collection[Any], verb: Verb[Any]) -> None:
     def run(name: str, text: str = "", yes: bool = False) -> None:
         do_verb(described, verb, name, text, yes=yes)
 
@@ -180,7 +177,7 @@ def _option(field: Field) -> Callable[[Any], Any]:
     if field.kind == "flag":
         return click.option(*names, is_flag=True, help=field.help)
     if field.kind == "number":
-        return collection.limit_option(field.default, field.most)
+        return limit_option(field.default, field.most)
     kind = click.Choice(field.choices) if field.choices else None
     return click.option(
         *names, type=kind, default=field.default, metavar=field.metavar, help=field.help

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.collection import Listed
 from cockpit.commands.backlog import task_memory, tasks_change, tasks_import_export
 from cockpit.commands.backlog.call_work_tools import (
     FIELDS,
@@ -20,7 +21,7 @@ from cockpit.commands.backlog.call_work_tools import (
     name_more,
     read_with_tool,
 )
-from cockpit.commands.collection import Collection, Columns, Listed, limit_option
+from cockpit.commands.collection import CollectionGroup, Columns, limit_option
 from cockpit.commands.open_project import WrongUse, read_store
 from cockpit.commands.terminal import format_table, show_list
 
@@ -105,7 +106,7 @@ def _none(kind: str, fields: str | None, limit: int, offset: int, **terms: str |
     )
 
 
-tasks = Collection(
+tasks = CollectionGroup(
     "tasks",
     short_help="Manage tasks, stories and epics.",
     help="""Manage this project's backlog: tasks, the stories that they add up to, and their epics.

@@ -14,11 +14,10 @@ import click
 from cockpit.chains.decide_next_worker import chain_usage
 from cockpit.chains.progress_lines import describe_status
 from cockpit.chains.report.chain_document import chain_document
-from cockpit.chains.start_after_agent import session_before
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains.worktrees import worktrees
-from cockpit.commands.collection import Collection, limit_option
+from cockpit.commands.collection import CollectionGroup, limit_option
 from cockpit.commands.open_project import (
     find_project,
     load_project_settings,
@@ -83,7 +82,7 @@ def _describe_scope(document: dict[str, Any]) -> str:
     return f"{scope['kind']} {scope['id']}" if scope["id"] else "the backlog"
 
 
-chain = Collection(
+chain = CollectionGroup(
     "chain",
     short_help="Manage chains of workers.",
     help="""Manage chains: runs of `cockpit work` over one or more worker processes; newest first.
@@ -164,6 +163,8 @@ def stop_chain(chain_id: str | None, now: bool) -> None:
 
 def _chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
     """Return the chain as lines of text, with one line for each worker."""
+    from cockpit.chains.start_after_agent import session_before
+
     usage, progress = chain_usage(connection, chain), chains.count_progress(connection, chain)
     is_limited = chain.reason.startswith(f"{LIMIT}: ")
     reason = f" ({chain.reason})" if chain.reason and not is_limited else ""

@@ -13,7 +13,8 @@ import click
 
 from cockpit.access import user_presence
 from cockpit.cli_options import SHOWN, examples
-from cockpit.commands.collection import Collection, Columns, Listed
+from cockpit.collections.collection import Listed
+from cockpit.commands.collection import CollectionGroup, Columns
 from cockpit.commands.open_project import (
     WrongUse,
     find_project,
@@ -42,10 +43,10 @@ from cockpit.core.text import pluralize
 from cockpit.loop.permissions.question_form import AnswerInvalid, parse_answer
 from cockpit.loop.permissions.waiting_permission import has_abandoned, load_newest
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.chains.worktrees import TYPES
 from cockpit.store.sessions import outbox, sessions
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.tasks.agent_changes.propose_change import TYPES
 
 
 def _read(every: bool, all_projects: bool) -> Sequence[Proposal] | Listed[Any]:
@@ -118,7 +119,7 @@ def _none(every: bool, all_projects: bool) -> str:
     return "No proposals yet." if every else "No proposal waits for a decision."
 
 
-proposals = Collection[Any](
+proposals = CollectionGroup[Any](
     "proposals",
     short_help="List, show and decide proposals.",
     help="""List, show and decide the proposals of every session in this project.

@@ -13,12 +13,12 @@ import click
 from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.choose_session import choose_session
 from cockpit.commands.caller_rights import find_user
-from cockpit.commands.collection import Collection, limit_option
+from cockpit.commands.collection import CollectionGroup, limit_option
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import (
     WrongUse,
-    choose_session,
     find_project,
     open_store,
     read_store,
@@ -77,7 +77,7 @@ def _record(row: SessionRow) -> dict[str, Any]:
     }
 
 
-sessions = Collection[Any](
+sessions = CollectionGroup[Any](
     "sessions",
     short_help="List, show and export sessions.",
     help="""List, show and export the sessions of this project, the most recently changed first.

@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.collection import Collection
+from cockpit.commands.collection import CollectionGroup
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.terminal import say, show_json
@@ -42,7 +42,7 @@ def _find(name: str) -> _State:
     return _row(_find_state(name))
 
 
-state = Collection(
+state = CollectionGroup(
     "state",
     short_help="Show and clean the state of projects.",
     help="""Show and clean the state of projects: store, logs, worktrees and archives.
