@@ -19,6 +19,7 @@ _MODULES = {
     "packets": "packets",
     "profiles": "profiles",
     "projects": "projects",
+    "sessions": "sessions",
     "settings": "settings",
     "skills": "skills",
     "task-types": "task_types",
@@ -28,6 +29,9 @@ _MODULES = {
 }
 """By name: the module, whose ``COLLECTION`` it is."""
 NAMES = tuple(_MODULES)
+WITH_OWN_PAGES = ("sessions",)
+"""Those with a screen and HTTP routes of their own, which show more and act."""
+PLAIN_NAMES = tuple(name for name in NAMES if name not in WITH_OWN_PAGES)
 
 
 def load_collection(name: str) -> Collection[Any]:
