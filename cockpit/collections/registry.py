@@ -19,6 +19,7 @@ _MODULES = {
     "packets": "packets",
     "profiles": "profiles",
     "projects": "projects",
+    "proposals": "proposals",
     "sessions": "sessions",
     "settings": "settings",
     "skills": "skills",
@@ -29,7 +30,7 @@ _MODULES = {
 }
 """By name: the module, whose ``COLLECTION`` it is."""
 NAMES = tuple(_MODULES)
-WITH_OWN_PAGES = ("sessions",)
+WITH_OWN_PAGES = ("proposals", "sessions")
 """Those with a screen and HTTP routes of their own, which show more and act."""
 PLAIN_NAMES = tuple(name for name in NAMES if name not in WITH_OWN_PAGES)
 

@@ -45,15 +45,19 @@ def make_group(
     described: Collection[Any],
     *,
     before: Callable[[], object] = lambda: None,
+    filters: Sequence[Callable[[Any], Any]] = (),
     details: Sequence[Callable[[Any], Any]] = (),
     find: Callable[[str], Any] | None = None,
     describe: Callable[..., str] | None = None,
     document: Callable[..., Any] | None = None,
+    **own: Any,
 ) -> CollectionGroup[Any]:
     """Return the command group of a collection.
 
-    ``before`` refuses who may not even read. ``details`` are further options of a row that is shown, whose
-    values ``describe`` and ``document`` get. ``find`` finds more by name than the collection does.
+    ``before`` refuses who may not even read. ``filters`` are further options of the list, ``details``
+    of a row that is shown, whose values ``describe`` and ``document`` get. ``find`` finds more by name than
+    the collection does. ``own`` is what else the command does in its own way, as :class:`CollectionGroup`
+    names it.
     """
     where = [each for each in described.filters if each.of_row]
 
@@ -68,21 +72,25 @@ def make_group(
         values = {each.name: given[each.name] for each in where}
         return read_view(described, lambda view: described.find_row(view, name, **values))
 
+    same = {
+        "columns": described.cells_of,
+        "read": read,
+        "none": described.none,
+        "body": described.body,
+        **own,
+    }
     group: CollectionGroup[Any] = CollectionGroup(
         described.command.rpartition(" ")[2],
         short_help=described.summary,
         help=described.help,
         examples=described.examples,
         row=described.row,
-        columns=described.cells_of,
-        read=read,
-        find=find_row,
-        none=described.none,
         describe=describe or (lambda row, **_: format_parts(described.describe(row))),
-        body=described.body,
         document=document or (lambda row, **_: described.show_row(row)),
         details=[*map(_option, where), *details],
-        filters=[_option(each) for each in described.filters],
+        filters=[*map(_option, described.filters), *filters],
+        find=find_row,
+        **same,
     )
     for verb in described.verbs:
         if verb.has_command:

@@ -81,6 +81,7 @@ TABLE = {
     "packets": Expected("150,000", "compiled"),
     "profiles": Expected("1", "priority"),
     "projects": Expected("api", "identity"),
+    "proposals": Expected("pending", "file:shapes.py"),
     "sessions": Expected("a title", "── wave 1"),
     "settings": Expected("max_waves", "a project", ("change",)),
     "skills": Expected("Design and change interfaces", "what enters the packet"),
@@ -126,6 +127,7 @@ def filled(
     world = TrustWorld(still.store, project, count=500)
     for _ in range(2):
         world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
+    world.read(world.begin(policy="ask"), "file:shapes.py")
 
     clock.advance(60)  # its session is the last one
     judged = World(still.store)
