@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from cockpit.cli_options import examples
-from cockpit.collections.collection import Collection, Doing, Field, Listed, Part, Verb, View
+from cockpit.collections.collection import LIMIT, Collection, Doing, Field, Listed, Part, Verb, View
 from cockpit.collections.registry import NAMES, load_collection
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.collection import CollectionGroup, limit_option
@@ -184,9 +184,18 @@ def _option(field: Field) -> Callable[[Any], Any]:
     names = [field.flag or f"--{field.name.replace('_', '-')}", field.name]
     if field.kind == "flag":
         return click.option(*names, is_flag=True, help=field.help)
-    if field.kind == "number":
+    if field.name == LIMIT.name:
         return limit_option(field.default, field.most)
-    kind = click.Choice(field.choices) if field.choices else None
+    kind: click.ParamType[Any] | None = None
+    if field.kind == "number":
+        kind = click.IntRange(field.least, field.most)
+    elif field.choices:
+        kind = click.Choice(field.choices, case_sensitive=False)
     return click.option(
-        *names, type=kind, default=field.default, metavar=field.metavar, help=field.help
+        *names,
+        type=kind,
+        default=field.default,
+        show_default=bool(field.default),
+        metavar=field.metavar,
+        help=field.help,
     )

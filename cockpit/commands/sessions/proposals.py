@@ -13,7 +13,7 @@ import click
 from cockpit.access import user_presence
 from cockpit.cli_options import SHOWN, examples
 from cockpit.collections.collection import Listed
-from cockpit.collections.proposals import COLLECTION
+from cockpit.collections.work.proposals import COLLECTION
 from cockpit.commands.collection_groups import make_group, read_view
 from cockpit.commands.open_project import (
     WrongUse,

@@ -11,7 +11,7 @@ import click
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.collections.choose_session import choose_session
-from cockpit.collections.sessions import COLLECTION
+from cockpit.collections.work.sessions import COLLECTION
 from cockpit.commands.caller_rights import find_user
 from cockpit.commands.collection_groups import make_group
 from cockpit.commands.confirm import YES, confirm

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.collections.collection import Listed
-from cockpit.collections.proposals import describe_record, format_left, format_span
+from cockpit.collections.work.proposals import describe_record, format_left, format_span
 from cockpit.commands.caller_rights import require_user_of_all
 from cockpit.commands.collection import Columns
 from cockpit.core.clock import parse_time
