@@ -15,6 +15,7 @@ _MODULES = {
     "events": "events",
     "feedback": "feedback",
     "guards": "guards",
+    "handoffs": "work.handoffs",
     "notes": "notes",
     "outbox": "outbox",
     "packets": "packets",

@@ -35,6 +35,7 @@ from cockpit.loop.runtime import Runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.mcp.call_dispatcher import ClientConnection, Dispatcher
 from cockpit.mcp.collection_tools import COLLECTION_TOOLS
+from cockpit.store.backlog import handoffs
 from cockpit.store.db.transaction import Tx
 from cockpit.store.notes import notes
 from cockpit.store.sessions import events, outbox
@@ -80,6 +81,7 @@ TABLE = {
     "events": Expected("ns:ci:jobs", "payload"),
     "feedback": Expected("1.00", "decision quality"),
     "guards": Expected("Refuse to deploy on Fridays.", "def check(call, session):", ("approve",)),
+    "handoffs": Expected("Rounded in one place.", "and one test"),
     "notes": Expected("Amounts are in cents.", "written by the user", ("edit", "merge", "forget")),
     "outbox": Expected("run make test", "it did not run"),
     "packets": Expected("150,000", "compiled"),
@@ -146,6 +148,7 @@ def filled(
         notes.write(tx, "decision", "Amounts are in cents.")
         issue(tx, "work.read")
         find_work_tool("create_task").run(tx, PERSON, CreateTask("Round to the cent"))
+        handoffs.set_handoff(tx, "T-1", "PASS", "Rounded in one place.", [], "and one test", by="a")
         payload = {"n": 1}
         events.ingest(
             tx, source="ns:ci:jobs", source_event_id="1", event_type="job", payload=payload
