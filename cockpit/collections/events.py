@@ -33,6 +33,18 @@ def _body(row: StoredEvent) -> dict[str, Any]:
     return body
 
 
+RETRY = Verb[StoredEvent](
+    "retry",
+    "Resume a dead letter in a new wave",
+    _retry,
+    key="r",
+    activity="retrying an event",
+    takes=lambda row: row.state == "dead",
+    who="holder",
+    scope=APPROVE,
+    has_command=False,  # an option of the command
+)
+
 COLLECTION = Collection[StoredEvent](
     name="events",
     command="debug events",
@@ -45,7 +57,7 @@ COLLECTION = Collection[StoredEvent](
     examples=(
         "cockpit debug events --state dead",
         "cockpit debug events e-1a2b3c",
-        "cockpit debug events retry e-1a2b3c",
+        "cockpit debug events e-1a2b3c --retry",
     ),
     row="EVENT",
     sample="e-1a2b3c",
@@ -66,18 +78,5 @@ COLLECTION = Collection[StoredEvent](
     filters=(Field("state", "List only events in this state.", choices=EVENT_STATES), LIMIT),
     scope=AUDIT_READ,
     synonyms="dead letters queue",
-    verbs=(
-        Verb(
-            "retry",
-            "Resume a dead letter in a new wave",
-            _retry,
-            key="r",
-            activity="retrying an event",
-            takes=lambda row: row.state == "dead",
-            who="holder",
-            scope=APPROVE,
-            help="""It gets all of its attempts back. The session tries it in a new wave when it is
-            resumed.""",
-        ),
-    ),
+    verbs=(RETRY,),
 )

@@ -104,6 +104,29 @@ def _count(rows: Sequence[GuardRow]) -> str:
     return f"{len(rows) - own} of cockpit's own, {own} of yours · {refused:,} refused"
 
 
+APPROVE: Verb[GuardRow] = Verb(
+    "approve",
+    "Approve a guard",
+    _approve,
+    key="a",
+    activity="approving a guard",
+    takes=lambda row: row.own is not None and bool(row.own.file) and _state(row) != "approved",
+    risk="high",
+    question="lets exactly this guard refuse calls of agents",
+    is_enter=True,
+    has_command=False,  # `cockpit trust` approves and withdraws by name
+)
+FORGET: Verb[GuardRow] = Verb(
+    "forget",
+    "Withdraw the approval of a guard",
+    _forget,
+    key="x",
+    activity="forgetting a guard",
+    takes=lambda row: _state(row).startswith(("approved", "changed")),
+    question="withdraws the approval: it is not asked any more",
+    has_command=False,
+)
+
 COLLECTION: Collection[GuardRow] = Collection(
     name="guards",
     command="guards",
@@ -112,13 +135,14 @@ COLLECTION: Collection[GuardRow] = Collection(
     help="""Manage the guards that look at an agent's calls before you are asked.
 
     cockpit's own guards are always on. Yours are functions in Python in .cockpit/guards/NAME.py, or in the
-    folder guards of your configuration. A guard can only refuse, and the first refusal counts. Nothing of a
-    guard's file is run to list it; of one of yours the source that would be approved is shown.
+    folder guards of your configuration; `cockpit trust NAME` approves one. A guard can only refuse, and the
+    first refusal counts. Nothing of a guard's file is run to list it; of one of yours the source that would
+    be approved is shown.
     """,
     examples=(
         "cockpit guards",
         "cockpit guards no_migrations",
-        "cockpit guards approve no_migrations",
+        "cockpit trust no_migrations",
     ),
     row="NAME",
     sample="no_migrations",
@@ -142,31 +166,5 @@ COLLECTION: Collection[GuardRow] = Collection(
     headline=_count,
     words=lambda row: row.why,
     reads_files=True,
-    verbs=(
-        Verb(
-            "approve",
-            "Approve a guard",
-            _approve,
-            key="a",
-            activity="approving a guard",
-            takes=lambda row: (
-                row.own is not None and bool(row.own.file) and _state(row) != "approved"
-            ),
-            risk="high",
-            question="lets exactly this guard refuse calls of agents",
-            is_enter=True,
-            help="""It is asked about each call from then on, in the sandbox. An edit of its file changes
-            nothing until you approve it again.""",
-        ),
-        Verb(
-            "forget",
-            "Withdraw the approval of a guard",
-            _forget,
-            key="x",
-            activity="forgetting a guard",
-            takes=lambda row: _state(row).startswith(("approved", "changed")),
-            question="withdraws the approval: it is not asked any more",
-            help="It is not asked any more.",
-        ),
-    ),
+    verbs=(APPROVE, FORGET),
 )

@@ -128,6 +128,24 @@ KEEP = Verb[Note](
     has_command=False,
 )
 
+MERGE = Verb[Note](
+    "merge",
+    "Merge a note into another",
+    _deciding(lambda doing, note_id, by: notes.merge(doing.tx, note_id, doing.text, by=by)),
+    key="m",
+    activity="deciding a note",
+    takes=lambda row: row.status != "forgotten",
+    who="present",
+    scope=WORK_WRITE,
+    needs=NeededText(
+        "INTO",
+        "Choose what stays, in place of",
+        "n-ef56ab78",
+        choices=_list_others,
+    ),
+    has_command=False,  # an option of keep
+)
+
 COLLECTION = Collection[Note](
     name="notes",
     command="notes",
@@ -188,24 +206,7 @@ COLLECTION = Collection[Note](
             needs=NeededText("TEXT", "Saving keeps it.", "TEXT", value=lambda row: row.text),
             has_command=False,
         ),
-        Verb(
-            "merge",
-            "Merge a note into another",
-            _deciding(lambda doing, note_id, by: notes.merge(doing.tx, note_id, doing.text, by=by)),
-            key="m",
-            activity="deciding a note",
-            takes=lambda row: row.status != "forgotten",
-            who="present",
-            scope=WORK_WRITE,
-            needs=NeededText(
-                "INTO",
-                "Choose what stays, in place of",
-                "n-ef56ab78",
-                choices=_list_others,
-            ),
-            help="""INTO is of the same kind, is kept with its own text, and counts the sessions of both. NOTE
-            is forgotten.""",
-        ),
+        MERGE,
         Verb(
             "forget",
             "Forget a note",

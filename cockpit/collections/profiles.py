@@ -122,6 +122,7 @@ COLLECTION: Collection[ProfileRow] = Collection(
     examples=(
         "cockpit profile",
         "cockpit profile current",
+        "cockpit profile 2 --since 1",
         "cockpit profile propose change.json",
         "cockpit profile rollback",
     ),

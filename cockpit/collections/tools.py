@@ -31,7 +31,7 @@ def _read(view: View) -> Listed[ToolRow]:
     rows = list_rows(view.connection, catalog)
     approved = {row.place for row in rows if row.kind == "mcp"}
     remarks = [
-        f"No tool of the MCP server {server.name} is approved. `cockpit tools approve"
+        f"No tool of the MCP server {server.name} is approved. `cockpit trust"
         f" {server.name}` starts it and shows them."
         for server in catalog.servers.values()
         if server.enabled and server.name not in approved
@@ -124,8 +124,8 @@ COLLECTION: Collection[ToolRow] = Collection(
     examples=(
         "cockpit tools",
         "cockpit tools count_words",
-        "cockpit tools approve count_words",
-        "cockpit tools approve github",
+        "cockpit trust count_words",
+        "cockpit trust github",
     ),
     row="NAME",
     sample="count_words",

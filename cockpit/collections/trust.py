@@ -113,6 +113,31 @@ def _count(rows: Sequence[ListedRule]) -> str:
     return f"{active} active, {pluralize(offered, 'offer')}"
 
 
+SUSPEND: Verb[ListedRule] = Verb(
+    "suspend",
+    "Suspend a rule",
+    _suspend,
+    key="s",
+    activity="suspending a trust rule",
+    takes=lambda row: row.status == "active" and not _is_of_profile(row),
+    who="holder",
+    has_reason=True,
+    has_command=False,  # an option of revoke
+)
+REVOKE: Verb[ListedRule] = Verb(
+    "revoke",
+    "Revoke a rule, or decline its offer",
+    _revoke,
+    key="x",
+    activity="revoking a trust rule",
+    takes=lambda row: row.status != "revoked" and not _is_of_profile(row),
+    question="revokes it",
+    who="holder",
+    has_reason=True,
+    label=lambda row: "decline" if row.status == "offered" else "revoke",
+    has_command=False,
+)
+
 COLLECTION: Collection[ListedRule] = Collection(
     name="trust",
     command="trust rules",
@@ -168,30 +193,7 @@ COLLECTION: Collection[ListedRule] = Collection(
             is_enter=True,
             help="An offer, or a rule that ended. An agent cannot accept a rule.",
         ),
-        Verb(
-            "suspend",
-            "Suspend a rule",
-            _suspend,
-            key="s",
-            activity="suspending a trust rule",
-            takes=lambda row: row.status == "active" and not _is_of_profile(row),
-            who="holder",
-            has_reason=True,
-            help="It covers nothing until you accept it again.",
-        ),
-        Verb(
-            "revoke",
-            "Revoke a rule, or decline its offer",
-            _revoke,
-            key="x",
-            activity="revoking a trust rule",
-            takes=lambda row: row.status != "revoked" and not _is_of_profile(row),
-            question="revokes it",
-            who="holder",
-            has_reason=True,
-            label=lambda row: "decline" if row.status == "offered" else "revoke",
-            help="""A rule of permissions.toml is removed from there. Your earlier approvals no longer count
-            for it.""",
-        ),
+        SUSPEND,
+        REVOKE,
     ),
 )

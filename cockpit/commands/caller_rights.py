@@ -24,14 +24,13 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "debug events": _AUDIT,
         "debug outbox": _AUDIT,
         "tokens list": _AUDIT,
-        "debug metrics": _ORIENTATION,
+        "debug show": _ORIENTATION,
         "debug packet": _ORIENTATION,
         "packet": _ORIENTATION,
         "packet pin": _APPROVE,
         "profile list": _ORIENTATION,
-        "profile diff": _ORIENTATION,
+        "profile propose --suggested": _ORIENTATION,
         "feedback list": _ORIENTATION,
-        "feedback suggest": _ORIENTATION,
         "proposals list": _ORIENTATION,
         "sessions": _ORIENTATION,
         "sessions fork": "work.write",
@@ -39,10 +38,8 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "sessions rewind": "work.write",
         "replay": _ORIENTATION,
         "trust rules list": _ORIENTATION,
-        "debug trust": _ORIENTATION,
         "knowledge": _ORIENTATION,
-        "debug knowledge": _ORIENTATION,
-        "knowledge index": "work.write",
+        "knowledge --index": "work.write",
         "notes list": _WORK,
         "skills load": "work.write",
         "estimate": _WORK,
@@ -61,7 +58,8 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "prune": _ADMIN,
     }
 )
-"""The scope that the holder of a token needs for a command, or for all commands of a group. Listing and
+"""The scope that the holder of a token needs for a command, for all commands of a group, or with
+an option. Listing and
 showing the rows of a collection is its ``list``.
 
 Commands that are not here decide by themselves, in the transaction that writes.
@@ -116,7 +114,11 @@ def require_scope_of_command(store: Store) -> None:
     if isinstance(context.command, click.Group):
         words.append("list")  # without a verb a collection lists or shows
     command = " ".join(words)
-    scope = find_scope(command)
+    flags = (f"{command} --{name}" for name, given in context.params.items() if given is True)
+    scope = next(
+        (SCOPES_OF_COMMANDS[each] for each in flags if each in SCOPES_OF_COMMANDS),
+        find_scope(command),
+    )
     if scope is None:
         return
     from cockpit.access.capability_tokens import holder

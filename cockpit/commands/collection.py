@@ -100,6 +100,9 @@ class CollectionGroup(click.Group, Generic[Row]):
         filters = {each: given[each] for each in self._filters}
         details = {each: given[each] for each in self._details}
         if name is None:
+            for each in self.params:
+                if each.name in details and each.name not in filters and details[each.name]:
+                    raise click.UsageError(f"{each.opts[0]} is for one: name it.")
             self._list(as_json, filters)
             return
         try:

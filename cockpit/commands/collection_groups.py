@@ -30,7 +30,7 @@ from cockpit.core.clock import SystemClock
 from cockpit.core.project_paths import user_folder
 
 T = TypeVar("T")
-_REASON = click.option("--reason", "text", default="", metavar="TEXT", help="Record this reason.")
+REASON = click.option("--reason", "text", default="", metavar="TEXT", help="Record this reason.")
 
 
 def __getattr__(name: str) -> click.Group:
@@ -175,7 +175,7 @@ def _add_verb(group: CollectionGroup[Any], described: Collection[Any], verb: Ver
     command.params.append(click.Argument(["name"], metavar=described.row))
     if argument:
         command.params.append(click.Argument(["text"], metavar=argument))
-    for option in ((YES,) if verb.risk == "high" else ()) + ((_REASON,) if verb.has_reason else ()):
+    for option in ((YES,) if verb.risk == "high" else ()) + ((REASON,) if verb.has_reason else ()):
         option(command)
     group.add_command(command)
 

@@ -265,7 +265,7 @@ def _refuse_given_up(session: Session, last: Wave | None) -> None:
 def _given_up_text(ordinal: int, event_id: str) -> str:
     return (
         f"Wave {ordinal} failed too often and is not tried again. `cockpit debug events {event_id}` shows"
-        f" its event, and `cockpit debug events retry {event_id}` lets the session try it in a new wave."
+        f" its event, and `cockpit debug events {event_id} --retry` lets the session try it in a new wave."
     )
 
 

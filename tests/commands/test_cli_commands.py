@@ -225,13 +225,13 @@ def test_a_damaged_or_newer_store_is_told_in_a_sentence(project: Project) -> Non
 
 def test_retention_prunes_the_journal_too_and_everything_still_answers(played: Project) -> None:
     assert "[retention]" in played.run("prune", expect=2).stderr
-    metrics = played.run("debug", "metrics").stdout
+    metrics = played.run("debug", "show", "metrics").stdout
     rows = played.json("debug", "journal", "--json")["rows"]
     done = played.json("prune", "--older-than", "2999-01-01", "--journal", "--json")
     assert done["jobs"] >= 2 and done["journal_rows"] > rows / 2
     verdict = played.json("debug", "journal", "--json")
     assert verdict["ok"] and verdict["pruned_until"] >= rows
-    assert played.run("debug", "metrics").stdout == metrics
+    assert played.run("debug", "show", "metrics").stdout == metrics
     assert "journal.pruned" in played.run("journal").stdout
     played.run("sessions", "last")
     refused = played.run("run", "--continue", "last", "and now?", expect=1).stderr

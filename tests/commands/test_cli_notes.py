@@ -76,6 +76,6 @@ def test_notes_of_the_user_and_errors(project: Project) -> None:
     again = project.run("notes", "add", "Rates are in cents", expect=1)
     assert "says the same already" in again.stderr
     other = project.json("notes", "add", "Amounts are in cents", "--json")
-    project.run("notes", "merge", first["note_id"], other["note_id"])
+    project.run("notes", "keep", other["note_id"], "--with", first["note_id"])
     assert project.json("notes", other["note_id"], "--json")["seen"] == 2
     assert "There is no note n-x" in project.run("notes", "n-x", expect=2).stderr

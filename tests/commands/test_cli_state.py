@@ -42,24 +42,24 @@ def test_states_without_a_project_are_listed_and_deleted_when_asked(
     check = states_check(project)
     assert check["state"] == "missing"
     assert first.name in check["found"] and second.name in check["found"]
-    assert "cockpit debug state clean" in check["mend"]
+    assert "cockpit debug state --clean" in check["mend"]
 
-    refused = project.run("debug", "state", "clean", expect=2).stderr
+    refused = project.run("debug", "state", "--clean", expect=2).stderr
     assert "nothing was deleted" in refused and first.name in refused
-    assert "exists" in project.run("debug", "state", "clean", mine.name, "--yes", expect=3).stderr
+    assert "exists" in project.run("debug", "state", "--clean", mine.name, "--yes", expect=3).stderr
     assert all(each.exists() for each in (first, second, mine, *anchors))
 
     with closing(sqlite3.connect(first / "cockpit.db")) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        used = project.run("debug", "state", "clean", first.name, "--yes", expect=3).stderr
+        used = project.run("debug", "state", "--clean", first.name, "--yes", expect=3).stderr
         assert "Another process uses" in used and first.exists()
-    assert project.json("debug", "state", "clean", first.name, "--yes", "--json") == {
+    assert project.json("debug", "state", "--clean", first.name, "--yes", "--json") == {
         "deleted": [first.name]
     }
     assert not first.exists() and second.exists() and not anchors[0].exists()
-    assert "Deleted 1 state." in project.run("debug", "state", "clean", "--yes").stderr
+    assert "Deleted 1 state." in project.run("debug", "state", "--clean", "--yes").stderr
     assert not second.exists() and mine.exists() and anchors[2].exists()
-    assert "exists" in project.run("debug", "state", "clean").stderr
+    assert "exists" in project.run("debug", "state", "--clean").stderr
     assert project.json("debug", "journal", "--json")["anchor"] is None
 
 

@@ -38,11 +38,8 @@ def test_a_tool_from_its_file_to_its_result(project: Project) -> None:
     assert "count_words  project: words.py  not approved  (path: str, minimum: int=1)" in listed
     refused = project.run("tools", "run", "count_words", "path=words.txt", expect=2)
     assert "does not run: not approved" in refused.stderr
-    assert (
-        "No terminal to confirm on"
-        in project.run("tools", "approve", "count_words", expect=2).stderr
-    )
-    shown = project.run("tools", "approve", "count_words", "--yes")
+    assert "No terminal to confirm on" in project.run("trust", "count_words", expect=2).stderr
+    shown = project.run("trust", "count_words", "--yes")
     assert "│ def count_words" in shown.stdout and "\x1b" not in shown.stdout
     (project.root / "words.txt").write_text("one two three")
     done = project.run("tools", "run", "wc", "path=words.txt", "minimum=4")
@@ -55,9 +52,9 @@ def test_a_tool_from_its_file_to_its_result(project: Project) -> None:
     (row,) = project.json("tools", "--json")
     assert (row["state"], row["from"]) == ("changed", "project")
     assert "changed since" in project.run("tools", "run", "wc", "path=words.txt", expect=2).stderr
-    project.run("tools", "forget", "words.py")
+    project.run("trust", "--revoke", "words.py")
     assert project.json("tools", "--json")[0]["state"] == "new"
-    assert project.run("tools", "forget", "words.py", expect=2)
+    assert project.run("trust", "--revoke", "words.py", expect=2)
     rows = project.run("journal", "--json").stdout.splitlines()
     told = [json.loads(row)["detail"].get("status") for row in rows]
     assert {"approved", "forgotten"} <= set(told)
@@ -69,7 +66,7 @@ def test_only_the_user_approves(project: Project) -> None:
         "tokens", "issue", "--namespace", "agent/x", "--scope", "work.write", "--json"
     )
     project.extra["COCKPIT_TOKEN"] = issued["token"]
-    for words in (("approve", "count_words", "--yes"), ("run", "wc", "path=a"), ("forget", "wc")):
-        project.run("tools", *words, expect=3)
+    for words in ("trust count_words --yes", "tools run wc path=a", "trust --revoke wc"):
+        project.run(*words.split(), expect=3)
     del project.extra["COCKPIT_TOKEN"]
     assert project.json("tools", "--json")[0]["state"] == "new"

@@ -33,9 +33,9 @@ def test_a_rule_from_its_offer_to_its_revocation(project: Project) -> None:
     refused = project.run("trust", "rules", "accept", rule_id, expect=2)
     assert "nothing was done" in refused.stderr, "Enter is not a second key"
     assert "is accepted until" in project.run("trust", "rules", "accept", rule_id, "--yes").stderr
-    (state,) = project.json("debug", "trust", "--json")
+    (state,) = project.json("debug", "show", "trust", "--json")
     assert (state["task_type"], state["orient"]["state"]) == ("review_pr", "trusted")
-    project.run("trust", "rules", "suspend", rule_id, "--reason", "too wide")
+    project.run("trust", "rules", "revoke", rule_id, "--suspend", "--reason", "too wide")
     (rule,) = project.json("trust", "rules", "--json")
     assert (rule["status"], rule["why"]) == ("suspended", "too wide")
     project.run("trust", "rules", "revoke", rule_id)
@@ -56,6 +56,6 @@ def test_a_token_decides_no_rule(project: Project) -> None:
         *("tokens", "issue", "--namespace", "agent/s-1", "--scope", "orientation.approve", "--json")
     )
     project.extra["COCKPIT_TOKEN"] = issued["token"]
-    for words in (("accept", "--yes"), ("suspend",), ("revoke",)):
+    for words in (("accept", "--yes"), ("revoke", "--suspend"), ("revoke",)):
         done = project.run("trust", "rules", words[0], offer["rule_id"], *words[1:], expect=3)
         assert "may not" in done.stderr

@@ -34,13 +34,13 @@ def test_projects_are_listed_forgotten_and_added(user, tmp_path):
         ("web", "main", "open", 1),
     ]
     assert Path(listed[0]["store"]).exists()
-    user.run("projects", "forget", "api")
+    user.run("projects", "add", "--remove", "api")
     assert [row["project"] for row in user.json("projects", "--json")] == ["web"]
     user.run("projects", "add", str(tmp_path / "api"))
     table = user.run("projects").stdout
     assert "api" in table
     assert "web" in table
-    assert "knows no project" in user.run("projects", "forget", "none", expect=2).stderr
+    assert "knows no project" in user.run("projects", "add", "--remove", "none", expect=2).stderr
     assert "not a folder" in user.run("projects", "add", "/none", expect=2).stderr
 
 
@@ -65,7 +65,7 @@ def test_what_waits_in_all_projects(user, tmp_path):
 
 @pytest.mark.parametrize(
     "words",
-    [("projects",), ("proposals", "--all-projects"), ("projects", "forget", "api")],
+    [("projects",), ("proposals", "--all-projects"), ("projects", "add", "--remove", "api")],
     ids=" ".join,
 )
 def test_a_token_is_of_one_project(user, words):

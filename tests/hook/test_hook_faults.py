@@ -105,7 +105,7 @@ def test_one_bad_event_holds_up_no_other(project: Project) -> None:
     assert project.wip()["files_modified"] == ["good.py"]
     left = project.rows("SELECT event_key, attempts FROM hook_pending ORDER BY event_key")
     assert [attempts for _, attempts in left] == [ATTEMPTS, ATTEMPTS]
-    assert "2 failed" in project.cockpit("debug", "hooks").stderr
+    assert "2 failed" in project.cockpit("debug", "show", "hooks").stderr
 
 
 def test_the_log_stays_within_bounds(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_each_scope_has_a_file_of_its_own(bare: Project) -> None:
     assert (bare.root.parent / "codex" / "hooks.json").exists()
     done = bare.cockpit("hook", "install", "codex", "--local", "--yes", expect=2)
     assert "use --user" in done.stderr
-    status = json.loads(bare.cockpit("debug", "hooks", "--json").stdout)
+    status = json.loads(bare.cockpit("debug", "show", "hooks", "--json").stdout)
     there = {(one["agent"], one["scope"]) for one in status["installed"] if one["events"]}
     assert there == {("claude", "local"), ("claude", "user"), ("codex", "user")}
     assert (status["waiting"], status["left_behind"], status["log"]) == (0, 0, [])
@@ -150,11 +150,11 @@ def test_what_cannot_be_read_is_left_alone_and_hides_no_other(bare: Project) -> 
         assert "settings.json" in done.stderr
         assert path.read_text(encoding="utf-8") == before
     path.write_text("no json", encoding="utf-8")
-    told = json.loads(bare.cockpit("debug", "hooks", "--json").stdout)["installed"]
+    told = json.loads(bare.cockpit("debug", "show", "hooks", "--json").stdout)["installed"]
     found = {(one["agent"], one["scope"]): one for one in told}
     assert "is not JSON" in found["claude", "project"]["error"]
     assert "PostToolUse" in found["codex", "project"]["events"]
-    assert "is not JSON" in bare.cockpit("debug", "hooks").stderr
+    assert "is not JSON" in bare.cockpit("debug", "show", "hooks").stderr
 
 
 def test_a_link_is_followed_for_the_user_and_not_out_of_the_project(bare: Project) -> None:

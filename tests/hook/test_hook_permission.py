@@ -52,7 +52,11 @@ cockpit proposals approve p-1
 cockpit run 'review pr 3' --approve all
 cockpit hook install claude --remove --yes
 cockpit trust
-cockpit debug events retry e-1
+cockpit trust no_migrations --yes
+cockpit debug events e-1 --retry
+cockpit debug events --retry e-1
+cockpit debug state --clean --yes
+cockpit knowledge --index
 cd x; .venv/bin/cockpit tokens issue --namespace me --scope orientation.approve"""
 NOT_DENIED = """ls
 git commit -m 'sudo is no more'
@@ -62,6 +66,8 @@ cockpit proposals p-1
 cockpit skills git
 cockpit chain diff T-2
 cockpit debug events --state dead
+cockpit debug show metrics
+cockpit profile 2 --since 1
 cockpit --version
 cockpit tasks wip T-1 phase=testing
 dd if=/dev/zero of=file bs=1M count=1

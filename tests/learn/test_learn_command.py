@@ -71,13 +71,14 @@ def test_two_waves_that_missed_context_bring_the_suggestion_in_the_session(tmp_p
 
 
 def test_a_suggestion_is_a_change_that_profile_propose_takes(asked):
-    suggested = asked.run("feedback", "suggest")
+    suggested = asked.run("profile", "propose", "--suggested", "--dry-run")
     payload = json.loads(suggested.stdout)
     assert [rule["rule_id"] for rule in payload["rules"]] == ["file"]
     rules = {rule["rule_id"]: rule for rule in asked.json("profile", "current", "--json")["rules"]}
     assert payload["rules"][0]["priority_weight"] == rules["file"]["priority_weight"] * 1.25
     (asked.root / "change.json").write_text(suggested.stdout, encoding="utf-8")
-    assert asked.json("profile", "propose", "change.json", "--json")["status"] == "pending"
+    for what in ("change.json", "--suggested"):
+        assert asked.json("profile", "propose", what, "--json")["status"] == "pending"
 
 
 def test_what_was_measured_in_vain_is_not_suggested_again(tmp_path: Path) -> None:

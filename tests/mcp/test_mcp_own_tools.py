@@ -32,7 +32,7 @@ def test_an_external_agent_calls_an_approved_function_by_a_proposal(project: Pro
     with Near(project, "standard") as wire:
         assert not any(name.startswith("own_") for name in wire.greet().tools())
         assert "There is no tool" in wire.refused("own_shout", path="shapes.py")
-        project.run("tools", "approve", "shout", "--yes")
+        project.run("trust", "shout", "--yes")
         assert "own_shout" in wire.tools()
         assert "no argument 'file'" in wire.refused("own_shout", file="shapes.py")
         with ThreadPoolExecutor(1) as other:

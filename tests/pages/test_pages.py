@@ -35,7 +35,7 @@ def can_run(page: Path) -> bool:
     """Without a sandbox no tool runs, and no chain under the policy ``all``."""
     text = page.read_text(encoding="utf-8")
     return CONFINES or not re.search(
-        r"^ *\$ cockpit (tools approve|work .*--approve all)", text, re.M
+        r"^ *\$ cockpit (trust [a-z_]+|work .*--approve all)", text, re.M
     )
 
 

@@ -97,7 +97,7 @@ class McpToolAdapter:
             return failed(
                 "conflict",
                 f"{request.server}.{request.tool} is not approved as it was shown by now; it was not called."
-                " The user approves it with `cockpit tools approve`.",
+                " The user approves it with `cockpit trust NAME`.",
             )
         try:
             connection, listing = await self._servers.connect(request.server)
@@ -111,7 +111,7 @@ class McpToolAdapter:
             return failed(
                 "conflict",
                 f"{request.server}.{request.tool} was not called: {reason} than when the user approved it."
-                " `cockpit tools` shows it, `cockpit tools approve` approves it.",
+                " `cockpit tools` shows it, `cockpit trust NAME` approves it.",
             )
         try:
             result = await connection.call(request.tool, request.arguments)

@@ -55,7 +55,7 @@ class OwnToolAdapter:
             return failed(
                 "conflict",
                 f"{request.tool_id[:100]} is not approved as it was shown by now; it was not run. The user"
-                " approves it with `cockpit tools approve`.",
+                " approves it with `cockpit trust NAME`.",
             )
         try:
             file = await asyncio.to_thread(self._load_file, definition)
@@ -65,7 +65,7 @@ class OwnToolAdapter:
             return failed(
                 "conflict",
                 f"{definition.name}: {file.label} changed since the user approved it; it was not run. The"
-                " user approves the new version with `cockpit tools approve`.",
+                " user approves the new version with `cockpit trust NAME`.",
             )
         writes = definition.effects != "reads"
         before = await asyncio.to_thread(mark_repository, ground.root) if writes else None

@@ -25,7 +25,7 @@ _ACTIONS = (
     *(Action.CHAIN_CHANGED, Action.CHAIN_SESSION_CHANGED, Action.BATCH_CHANGED),
     Action.CHAIN_NOTED,
     Action.CHAIN_DELAYED,
-    *(Action.TASK_RUN_STEP),
+    Action.TASK_RUN_STEP,
 )
 _CLOCK = slice(11, 16)
 _PROCESS = re.compile(r" \(process \d+\)")

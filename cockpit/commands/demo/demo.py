@@ -81,7 +81,7 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
     if earlier:
         say(
             f"{pluralize(len(earlier), 'earlier sample project')} left state behind:"
-            f" `{program} debug state clean` deletes it."
+            f" `{program} debug state --clean` deletes it."
         )
     say(f"Making the sample project in {root} …")
     sample = asyncio.run(make_sample(root))
@@ -139,7 +139,7 @@ def _next_steps(root: Path, program: str, chain: bool, code: int) -> str:
         steps, own = {"{} work --continue": "resumes where it stopped"}, {}
     lines = [
         f"\nThe sample project is in {root}. Delete it when you no longer need it;"
-        f" `cockpit debug state clean` then deletes its state.\n  cd {root}",
+        f" `cockpit debug state --clean` then deletes its state.\n  cd {root}",
         *(f"  {command.format(program)}\n      {what}" for command, what in steps.items()),
         *(["In a repository of your own:"] if own else []),
         *(f"  {command.format(program)}\n      {what}" for command, what in own.items()),

@@ -24,35 +24,17 @@ _EXCERPT_CELLS = 160
 INSTALL = "cockpit doctor --install vector"
 
 
-@click.group(
+@click.command(
     short_help="Index and search what a project says.",
-    epilog=examples('cockpit knowledge search "how is a release made"'),
-)
-def knowledge() -> None:
-    """Index and search documents, docstrings, notes and handoffs of this project."""
-
-
-@knowledge.command(
-    "index", epilog=examples("cockpit knowledge index", "cockpit knowledge index --rebuild")
-)
-@click.option("--rebuild", is_flag=True, help="Start again with an empty index.")
-def index_project(rebuild: bool) -> None:
-    """Index what changed since the last time.
-
-    With the extra `vector` installed, chunks without a vector get theirs, about 15 a second.
-    """
-    with _opened() as librarian:
-        asyncio.run(_index(librarian, rebuild=rebuild))
-
-
-@knowledge.command(
-    "search",
     epilog=examples(
-        'cockpit knowledge search "why are payments retried"',
-        "cockpit knowledge search --kind note retries",
+        'cockpit knowledge "how is a release made"',
+        "cockpit knowledge --kind note retries",
+        "cockpit knowledge --index",
     ),
 )
-@click.argument("question", nargs=-1, required=True)
+@click.argument("question", nargs=-1)
+@click.option("--index", is_flag=True, help="Index what changed since the last time, and vectors.")
+@click.option("--rebuild", is_flag=True, help="With --index, start again with an empty index.")
 @click.option(
     "--limit",
     type=click.IntRange(1, 50),
@@ -73,17 +55,31 @@ def index_project(rebuild: bool) -> None:
     help="Use only documents of this kind. Repeatable. Default: all.",
 )
 @AS_JSON
-def search_project(
+def knowledge(
     question: tuple[str, ...],
+    index: bool,
+    rebuild: bool,
     limit: int | None,
     threshold: float | None,
     kinds: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Print the passages that answer a question.
+    """Print the passages of this project that answer a question.
 
-    Each has its score, file and lines, the best first. The index is brought up to date before.
+    They are of documents, docstrings, notes, handoffs and skills, each with its score, file and lines, the
+    best first. The index is brought up to date before. With the extra `vector` installed, --index gives
+    chunks their vectors, about 15 a second.
     """
+    if index:
+        if question or kinds or as_json or limit is not None or threshold is not None:
+            raise click.UsageError("--index takes no question and no other option than --rebuild.")
+        with _opened() as librarian:
+            asyncio.run(_index(librarian, rebuild=rebuild))
+        return
+    if rebuild:
+        raise click.UsageError("--rebuild is for --index.")
+    if not question:
+        raise click.UsageError("Missing argument 'QUESTION'. Or index the project with --index.")
     with _opened() as librarian:
         passages = asyncio.run(
             librarian.find(
@@ -97,18 +93,13 @@ def search_project(
         show("\n\n".join(_describe(passage) for passage in passages))
     else:
         say(
-            "No passage answers this. Try other words, a lower --threshold, or `cockpit debug knowledge`"
-            " for what is indexed."
+            "No passage answers this. Try other words, a lower --threshold, or `cockpit debug show"
+            " knowledge` for what is indexed."
         )
 
 
-@click.command("knowledge", epilog=examples("cockpit debug knowledge"))
-@AS_JSON
-def count_index(as_json: bool) -> None:
-    """Count what is indexed.
-
-    Those are documents, chunks and vectors.
-    """
+def show_index(*, as_json: bool) -> None:
+    """Print how many documents, chunks and vectors are indexed."""
     with _opened() as librarian:
         state = asyncio.run(librarian.read_state())
         _say_notice(librarian)

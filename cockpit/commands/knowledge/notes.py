@@ -6,7 +6,7 @@ import click
 from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.collections.notes import COLLECTION, KEEP, describe_note, write_note
+from cockpit.collections.notes import COLLECTION, KEEP, MERGE, describe_note, write_note
 from cockpit.commands.collection_groups import do_verb, make_group, write_as_caller
 from cockpit.commands.terminal import say, show_json
 from cockpit.store.notes.notes import KINDS
@@ -35,14 +35,23 @@ def add_note(text: str, kind: str, as_json: bool) -> None:
 @notes.command(
     "keep",
     epilog=examples(
-        "cockpit notes keep n-ab12cd34", "cockpit notes keep n-ab12cd34 'Run make test, not pytest'"
+        "cockpit notes keep n-ab12cd34",
+        "cockpit notes keep n-ab12cd34 'Run make test, not pytest'",
+        "cockpit notes keep n-ab12cd34 --with n-ef56ab78",
     ),
 )
 @click.argument("note")
 @click.argument("text", default="")
-def keep_note(note: str, text: str) -> None:
+@click.option("--with", "other", metavar="NOTE", help="Keep it in place of this one too.")
+def keep_note(note: str, text: str, other: str | None) -> None:
     """Keep a note, proposed or forgotten.
 
-    With TEXT it says that from now on.
+    With TEXT it says that from now on. With another note, of the same kind, it counts the sessions of both,
+    and the other is forgotten.
     """
+    if other is not None:
+        if text:
+            raise click.UsageError("--with keeps the note as it is. Leave out TEXT.")
+        do_verb(COLLECTION, MERGE, other, note)
+        return
     do_verb(COLLECTION, KEEP, note, text)

@@ -1,4 +1,4 @@
-"""``cockpit tools``: list, show, run, approve and forget tools of the user, projects and MCP servers."""
+"""``cockpit tools``: list, show and run tools of the user, projects and MCP servers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.collections.tools import COLLECTION, find_tool
 from cockpit.commands.caller_rights import find_user
-from cockpit.commands.collection_groups import format_parts, make_group
-from cockpit.commands.confirm import YES, confirm
+from cockpit.commands.collection_groups import format_parts, make_group, read_view
+from cockpit.commands.confirm import confirm
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
@@ -136,18 +136,11 @@ def run_tool(
         ctx.exit(Exit.FAILED)
 
 
-@tools.command(
-    "approve",
-    epilog=examples("cockpit tools approve count_words", "cockpit tools approve github.search"),
-)
-@click.argument("name")
-@YES
-def approve_tool(name: str, yes: bool) -> None:
-    """Approve this version of a tool.
+def approve_tool(name: str, *, yes: bool) -> None:
+    """Show a tool and ask; then agents may call exactly what was shown.
 
-    cockpit shows the tool and asks; then agents may call exactly what you saw. NAME is a tool, an alias, a
-    file, or an MCP server for all of its tools. A file is loaded only after you agree, and only in the
-    sandbox. Any change of it asks again.
+    ``name`` is a tool, an alias, a file, or an MCP server for all of its tools. A file is loaded only after
+    the user agrees, and only in the sandbox. Raises ``NotFound``, and ``NotAllowed`` for all but the user.
     """
 
     async def approve(added: AddedTools) -> None:
@@ -179,14 +172,10 @@ def approve_tool(name: str, yes: bool) -> None:
     _with_tools(approve)
 
 
-@tools.command(
-    "forget", epilog=examples("cockpit tools forget count_words", "cockpit tools forget github")
-)
-@click.argument("name")
 def forget_tool(name: str) -> None:
-    """Revoke the approval of a tool.
+    """Revoke the approval of a tool, an alias, a file, or an MCP server for all of its tools.
 
-    NAME is a tool, an alias, a file, or an MCP server for all of its tools.
+    Raises ``NotFound``, and ``NotAllowed`` for all but the user.
     """
 
     async def forget(added: AddedTools) -> None:
@@ -212,6 +201,19 @@ def forget_tool(name: str) -> None:
         say(f"Forgotten: {', '.join(ids)}")
 
     _with_tools(forget)
+
+
+def is_tool(name: str) -> bool:
+    """Whether a name is a tool's, a file's, an alias's or an MCP server's, without starting any."""
+    place = find_project()
+    servers = load_project_settings(place).runtime.mcp
+    if name.partition(".")[0] in servers:
+        return True
+    rows = read_view(COLLECTION, COLLECTION.list_rows).rows
+    return any(
+        name in (row.name, row.file, *(row.approved.aliases if row.approved else ()))
+        for row in rows
+    )
 
 
 def _with_tools(step: Callable[[AddedTools], Awaitable[T]]) -> T:

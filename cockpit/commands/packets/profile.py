@@ -6,35 +6,33 @@ from typing import Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, examples
-from cockpit.collections.profiles import COLLECTION, find_version
-from cockpit.commands.collection_groups import make_group, read_view
-from cockpit.commands.packets.profile_change import PROFILE, propose, rollback
-from cockpit.commands.terminal import show, show_json
+from cockpit.collections.profiles import COLLECTION, ProfileRow, find_version
+from cockpit.commands.collection_groups import format_parts, make_group, read_view
+from cockpit.commands.packets.profile_change import propose, rollback
 from cockpit.orient.profile_changes.profile_json import profile_differences
-from cockpit.store.context.profile_model import Profile
 
-profile = make_group(COLLECTION)
-profile.add_command(propose)
-profile.add_command(rollback)
+SINCE = click.option(
+    "--since",
+    type=click.IntRange(min=1),
+    metavar="VERSION",
+    help="Show what changed since this version.",
+)
 
 
-@profile.command("diff", epilog=examples("cockpit profile diff 1 2"))
-@click.argument("before", type=click.IntRange(min=1))
-@click.argument("after", type=click.IntRange(min=1))
-@PROFILE
-@AS_JSON
-def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
-    """Compare two versions of a profile."""
+def _changes(row: ProfileRow, since: int) -> dict[str, Any]:
+    name = row.profile.profile_id
+    before = read_view(COLLECTION, lambda view: find_version(view, str(since), name))
+    return profile_differences(before.profile, row.profile)
 
-    def find(version: int) -> Profile:
-        row = read_view(COLLECTION, lambda view: find_version(view, str(version), profile_id))
-        return row.profile
 
-    changes = profile_differences(find(before), find(after))
-    if as_json:
-        show_json(changes)
-        return
+def _document(row: ProfileRow, since: int | None, **_: Any) -> Any:
+    return COLLECTION.show_row(row) if since is None else _changes(row, since)
+
+
+def _describe(row: ProfileRow, since: int | None, **_: Any) -> str:
+    if since is None:
+        return format_parts(COLLECTION.describe(row))
+    changes = _changes(row, since)
     lines = [
         f"{name}: {' → '.join(str(value) for value in changes[name])}"
         for name in ("total_token_budget", "ranking", "cache")
@@ -43,7 +41,7 @@ def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
     for kind in ("band", "rule_id"):
         for entry in changes["bands" if kind == "band" else "rules"]:
             lines += _lines(entry[kind], entry["before"], entry["after"])
-    show("\n".join(lines) or "The versions are the same.")
+    return "\n".join(lines) or "The versions are the same."
 
 
 def _lines(name: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
@@ -54,3 +52,8 @@ def _lines(name: str, before: dict[str, Any] | None, after: dict[str, Any] | Non
         for field in before
         if before[field] != after[field]
     ]
+
+
+profile = make_group(COLLECTION, details=[SINCE], describe=_describe, document=_document)
+profile.add_command(propose)
+profile.add_command(rollback)

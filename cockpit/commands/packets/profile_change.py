@@ -7,6 +7,7 @@ or the principal of a token. Specified in ``docs/reference/profile-changes.md``.
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,9 +25,10 @@ from cockpit.commands.open_project import (
     find_project,
     load_project_settings,
     open_store,
+    read_store,
 )
 from cockpit.commands.terminal import say, show, show_json
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import CockpitError, NotFound
 from cockpit.store.context import profiles
 from cockpit.store.context.profile_model import Profile
 
@@ -46,10 +48,12 @@ PROFILE = click.option(
 @click.command(
     "propose",
     epilog=examples(
-        "cockpit profile propose change.json", "cockpit profile propose profile.json --waves 10"
+        "cockpit profile propose change.json",
+        "cockpit profile propose profile.json --waves 10",
+        "cockpit profile propose --suggested --dry-run",
     ),
 )
-@click.argument("file", type=click.Path(allow_dash=True, path_type=Path))
+@click.argument("file", type=click.Path(allow_dash=True, path_type=Path), required=False)
 @PROFILE
 @click.option(
     "--waves",
@@ -63,22 +67,51 @@ PROFILE = click.option(
     metavar="TEXT",
     help="Record this reason for an exported profile.",
 )
+@click.option("--suggested", is_flag=True, help="Propose what feedback suggests, without FILE.")
+@click.option("--dry-run", is_flag=True, help="Print what feedback suggests, and propose nothing.")
 @AS_JSON
-def propose(file: Path, profile_id: str, waves: int, reason: str, as_json: bool) -> None:
+def propose(
+    *,
+    file: Path | None,
+    profile_id: str,
+    waves: int,
+    reason: str,
+    suggested: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
     """Propose a change, or an exported profile.
 
     FILE (- for standard input) is a JSON object: base_profile_version, effective_waves, and any of
     bands{NAME: {min_tokens, target_tokens, max_tokens}}, rules[], total_token_budget and reason. Fields
     that it leaves out stay the same. Or it is a whole profile, as `cockpit profile current --json` prints it.
-    The guard checks it, and you decide the proposal with `cockpit proposals`.
+    What is suggested gives more weight to sources that packets dropped and agents asked for, and less to
+    those that took their room. The guard checks it, and you decide the proposal with `cockpit proposals`.
     """
     from cockpit.loop.decisions.propose_profile_change import propose_profile_change
     from cockpit.orient.profile_changes.change_record import ChangeRefused
     from cockpit.orient.profile_changes.profile_json import import_profile
 
-    text = _read_file(file)
+    if suggested == (file is not None):
+        raise click.UsageError("Name a FILE, or pass --suggested.")
+    if dry_run and not suggested:
+        raise click.UsageError("--dry-run is for --suggested.")
     place = find_project()
     settings = load_project_settings(place).runtime
+    if file is not None:
+        text = _read_file(file)
+    else:
+        suggestion = _suggest(
+            profile_id or profiles.initial_profile(settings.token_budget).profile_id
+        )
+        if suggestion is None:
+            say("Nothing to suggest. No source was missed often enough with this version.")
+            return
+        if dry_run:
+            show_json(suggestion)
+            say(suggestion["reason"])
+            return
+        text = json.dumps(suggestion).encode()
     ensure_root_token(place)
 
     def step(tx: Any) -> DecisionOutcome:
@@ -114,6 +147,22 @@ def propose(file: Path, profile_id: str, waves: int, reason: str, as_json: bool)
             f"reject:   cockpit proposals reject {outcome.proposal_id} --reason '…'"
         )
     outcome.raise_if_refused()
+
+
+def _suggest(profile_id: str) -> dict[str, Any] | None:
+    """Return the change that the feedback of the last waves suggests. Raises ``NotFound``."""
+    from cockpit.learn.suggest_weights import suggest_changes
+    from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS
+    from cockpit.orient.profile_changes.guard import CAPABILITY, CRITICAL
+
+    def read(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+        if not profiles.select_versions(connection, profile_id):
+            raise NotFound(f"No profile {profile_id} yet. The first session creates it.")
+        # Within the narrowest limits, so that every principal may propose it.
+        current = profiles.load_current(connection, profile_id)
+        return suggest_changes(connection, current, AGENT_LIMITS, (*CRITICAL, *CAPABILITY))
+
+    return next(iter(read_store(read)), None)
 
 
 def _is_exported(text: bytes) -> bool:

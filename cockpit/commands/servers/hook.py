@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, examples
+from cockpit.cli_options import examples
 from cockpit.commands.confirm import confirm
 from cockpit.commands.open_project import WrongUse, find_project, open_store
 from cockpit.commands.terminal import format_table, is_terminal, say, show, show_json
@@ -26,7 +26,7 @@ from cockpit.hook.install_hooks import Scope, Settings
 @click.group(
     short_help="Manage hooks of external agents.",
     invoke_without_command=True,
-    epilog=examples("cockpit hook install claude", "cockpit debug hooks"),
+    epilog=examples("cockpit hook install claude", "cockpit debug show hooks"),
 )
 @click.option(
     "--agent", default="", metavar="NAME", help="Name the calling agent: claude or codex."
@@ -129,13 +129,8 @@ def install(
         say("Codex must trust new hooks: open /hooks in it once.")
 
 
-@click.command("hooks", epilog=examples("cockpit debug hooks --json"))
-@AS_JSON
-def status(as_json: bool) -> None:
-    """Show installed hooks and pending events.
-
-    It prints where hooks are installed, how many events wait to be absorbed, and the end of the log.
-    """
+def show_hooks(*, as_json: bool) -> None:
+    """Print where hooks are installed, how many events wait to be absorbed, and the end of the log."""
     place = find_project()
     scopes: list[tuple[str, Scope]] = [("claude", "project"), ("claude", "local")]
     scopes += [("claude", "user"), ("codex", "project"), ("codex", "user")]

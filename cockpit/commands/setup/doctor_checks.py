@@ -314,7 +314,7 @@ def _states() -> Check:
     names = ", ".join(state.name for state, _ in gone[:MOST_STATES])
     more = f" and {len(gone) - MOST_STATES:,} more" if len(gone) > MOST_STATES else ""
     detail = f"{pluralize(len(gone), 'state')} of projects that are gone: {names}{more}"
-    fix = "`cockpit debug state clean` deletes them"
+    fix = "`cockpit debug state --clean` deletes them"
     return Check("states", "missing", detail, fix)
 
 

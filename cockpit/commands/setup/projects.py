@@ -18,14 +18,25 @@ from cockpit.core.project import known_projects
 projects = make_group(COLLECTION, before=require_user_of_all)
 
 
-@projects.command("add", epilog=examples("cockpit projects add", "cockpit projects add ~/work/api"))
+@projects.command(
+    "add",
+    epilog=examples("cockpit projects add ~/work/api", "cockpit projects add --remove ~/work/api"),
+)
 @click.argument("path", default=".")
-def add(path: str) -> None:
-    """Add a project to the list.
+@click.option("--remove", is_flag=True, help="Forget it, until you use it again.")
+def add(path: str, remove: bool) -> None:
+    """Add a project to the list, or remove it.
 
-    It is the one that contains PATH, by default this one. A forgotten project is listed again.
+    It is the one that contains PATH, by default this one; of one to remove PATH may be its name. A removed
+    project is listed again once it is added or used. Its records stay; `cockpit debug state --clean` removes
+    those of projects that are gone.
     """
     require_user_of_all()
+    if remove:
+        chosen = known_projects.find_known(path)
+        known_projects.forget(chosen)
+        say(f"{chosen.home} is off the list until you use cockpit in it again. Its records stay.")
+        return
     start = Path(os.path.realpath(Path(path).expanduser()))
     if not start.is_dir():
         raise WrongUse(f"{path} is not a folder. Name the folder of a project.")
@@ -33,17 +44,3 @@ def add(path: str) -> None:
     place.prepare()
     known_projects.recall(place.state)
     say(f"{place.home} is known now.")
-
-
-@projects.command("forget", epilog=examples("cockpit projects forget ~/work/api"))
-@click.argument("project")
-def forget(project: str) -> None:
-    """Forget a project until you use it again.
-
-    PROJECT is its path or its name. Its records stay; `cockpit debug state clean` removes those of
-    projects that are gone.
-    """
-    require_user_of_all()
-    chosen = known_projects.find_known(project)
-    known_projects.forget(chosen)
-    say(f"{chosen.home} is off the list until you use cockpit in it again. Its records stay.")

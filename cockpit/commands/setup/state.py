@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.collection import CollectionGroup
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import WrongUse
-from cockpit.commands.terminal import say, show_json
+from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.project_paths import list_abandoned_states, list_states, read_project_record
 from cockpit.core.text import pluralize
@@ -32,52 +31,55 @@ class _State(Struct, frozen=True):
     bytes: int
 
 
-def _read() -> Sequence[_State]:
-    _require_user()
-    return [_row(folder) for folder in list_states()]
-
-
-def _find(name: str) -> _State:
-    _require_user()
-    return _row(_find_state(name))
-
-
-state = CollectionGroup(
-    "state",
+@click.command(
     short_help="Show and clean the state of projects.",
-    help="""Show and clean the state of projects: store, logs, worktrees and archives.
-
-    It is in your own state folder, never in a checkout. NAME is that of a state, or the path of its project.
-    """,
-    examples=("cockpit debug state", "cockpit debug state .", "cockpit debug state clean"),
-    row="NAME",
-    columns={
-        "STATE": lambda row: row.name,
-        "PROJECT": lambda row: {True: "exists", False: "gone", None: "unknown"}[row.exists],
-        "SIZE": lambda row: f"{row.bytes / 1e6:.1f} MB",
-        "WHERE": lambda row: row.home or "–",
-    },
-    read=_read,
-    find=_find,
-    none="No state yet. The first session of a project makes it.",
-)
-
-
-@state.command(
-    "clean", epilog=examples("cockpit debug state clean", "cockpit debug state clean --yes")
+    epilog=examples("cockpit debug state", "cockpit debug state .", "cockpit debug state --clean"),
 )
 @click.argument("names", nargs=-1, metavar="[NAME]…")
+@click.option("--clean", is_flag=True, help="Remove the state of projects that are gone.")
 @YES
 @AS_JSON
-def clean(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
-    """Remove the state of projects that are gone.
+def state(names: tuple[str, ...], clean: bool, yes: bool, as_json: bool) -> None:
+    """Show the state of projects: store, logs, worktrees and archives; clean it.
 
-    NAME is a state in `cockpit debug state`; without one, all states whose project is gone. A project on a
-    disk that is not mounted counts as gone, so look at the list before you agree.
+    It is in your own state folder, never in a checkout. NAME is that of a state, or the path of its project;
+    without one, all. A project on a disk that is not mounted counts as gone, so look at the list before you
+    agree to clean.
     """
+    _require_user()
+    if yes and not clean:
+        raise click.UsageError("--yes is for --clean.")
+    if clean:
+        _clean(names, yes=yes, as_json=as_json)
+        return
+    rows = [_row(folder) for folder in (map(_find_state, names) if names else list_states())]
+    if names:
+        for document in map(to_builtins, rows):
+            if as_json:
+                show_json(document)
+            else:
+                show("\n".join(f"{name}: {value}" for name, value in document.items()))
+        return
+    show_list(
+        as_json,
+        [to_builtins(row) for row in rows],
+        ("STATE", "PROJECT", "SIZE", "WHERE"),
+        [
+            (
+                row.name,
+                {True: "exists", False: "gone", None: "unknown"}[row.exists],
+                f"{row.bytes / 1e6:.1f} MB",
+                row.home or "–",
+            )
+            for row in rows
+        ],
+        "No state yet. The first session of a project makes it.",
+    )
+
+
+def _clean(names: Sequence[str], *, yes: bool, as_json: bool) -> None:
     from cockpit.tasks.remove_state import StateRefused, remove_state
 
-    _require_user()
     gone = [folder for folder, _ in list_abandoned_states()]
     chosen = [_find_state(name) for name in names] if names else gone
     for folder in chosen:

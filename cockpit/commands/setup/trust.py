@@ -1,4 +1,4 @@
-"""``cockpit trust``: the files that a project's repository brings, and the group of trust rules."""
+"""``cockpit trust``: the files that a project brings, its tools and guards by name, and trust rules."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import click
 
 from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.collections.trust import COLLECTION
+from cockpit.collections.trust import COLLECTION, REVOKE, SUSPEND
 from cockpit.commands.ask_trust import describe_files
 from cockpit.commands.collection import RowName
-from cockpit.commands.collection_groups import make_group
+from cockpit.commands.collection_groups import REASON, do_verb, make_group, read_view
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.core.errors import NotFound
 from cockpit.core.project.project_trust import list_loadable, read_trusted_names, write_trust
 from cockpit.core.project_paths import list_states, locate_project, read_project_record
 
 
 class TrustGroup(click.Group):
-    """The group ``trust``: words that name none of its commands are the project's path and options."""
+    """The group ``trust``: words that name none of its commands are its arguments and options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] in self.commands:
@@ -36,12 +37,16 @@ class TrustGroup(click.Group):
     invoke_without_command=True,
     short_help="Trust a project's files; manage trust rules.",
     epilog=examples(
-        "cockpit trust --show", "cockpit trust", "cockpit trust --list", "cockpit trust rules"
+        "cockpit trust --show",
+        "cockpit trust",
+        "cockpit trust count_words",
+        "cockpit trust --revoke no_migrations",
+        "cockpit trust rules",
     ),
 )
-@click.argument("path", cls=RowName, required=False)
+@click.argument("names", cls=RowName, nargs=-1, metavar="[NAME|PATH]…")
 @click.option("--show", "only_show", is_flag=True, help="Show the files and their state only.")
-@click.option("--revoke", is_flag=True, help="Forget the trust in all files of this project.")
+@click.option("--revoke", is_flag=True, help="Withdraw the trust in NAME, or in all files.")
 @click.option("--list", "lists", is_flag=True, help="List the projects that are trusted.")
 @YES
 @AS_JSON
@@ -49,20 +54,32 @@ class TrustGroup(click.Group):
 def trust(
     ctx: click.Context,
     /,
-    path: str | None = None,
+    names: tuple[str, ...] = (),
     only_show: bool = False,
     revoke: bool = False,
     lists: bool = False,
     yes: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Trust the files that a project brings, and manage the rules by which requests pass.
+    """Trust the files that a project brings, tools and guards, and manage trust rules.
 
-    PATH is the project, by default that of the working directory. Of its settings, task types and roles only
-    contents that you have seen are loaded: any change of a file asks again. A folder that is called rules is
-    written `./rules`.
+    NAME is a guard, a tool, an alias, a file of tools, or an MCP server for all of its tools. cockpit shows
+    it and asks; then agents may call, or are asked by, exactly what you saw. A file is loaded only after you
+    agree, and only in the sandbox. Without NAME the project's settings, task types and roles are shown and
+    trusted; PATH names another project, and has a `/` or is `.`. Any change of a file asks again.
     """
     if ctx.invoked_subcommand is not None:
+        return
+    path = names[0] if len(names) == 1 and _is_path(names[0]) else None
+    if names and path is None:
+        if only_show or lists or as_json:
+            raise WrongUse(
+                "--show, --list and --json are for the files of a project, not for NAME."
+            )
+        if wrong := next(filter(_is_path, names), None):
+            raise WrongUse(f"{wrong} is the path of a project. Name it alone.")
+        for name in names:
+            _decide_named(name, revoke=revoke, yes=yes)
         return
     if os.environ.get("COCKPIT_TOKEN") and not only_show:
         raise WrongUse(
@@ -103,7 +120,59 @@ def trust(
     say(f"Trusted: {', '.join(file.name for file in files)}")
 
 
-trust.add_command(make_group(COLLECTION))
+rules = make_group(COLLECTION)
+trust.add_command(rules)
+
+
+@rules.command(
+    "revoke",
+    epilog=examples(
+        "cockpit trust rules revoke t-1a2b3c4d5e",
+        "cockpit trust rules revoke t-1a2b3c4d5e --suspend",
+    ),
+)
+@click.argument("rule")
+@click.option("--suspend", is_flag=True, help="Only until you accept it again.")
+@REASON
+def revoke_rule(rule: str, suspend: bool, text: str) -> None:
+    """Revoke a rule, or decline its offer.
+
+    A rule of permissions.toml is removed from there. Your earlier approvals no longer count for it. One that
+    is suspended covers nothing until you accept it again.
+    """
+    do_verb(COLLECTION, SUSPEND if suspend else REVOKE, rule, text)
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or word in (".", "..", "~")
+
+
+def _decide_named(name: str, *, revoke: bool, yes: bool) -> None:
+    """Approve a guard or a tool as it is shown, or withdraw that. Each refuses all but the user."""
+    from cockpit.collections import guards
+    from cockpit.commands.knowledge.tools import approve_tool, forget_tool, is_tool
+
+    try:
+        guard = read_view(guards.COLLECTION, lambda view: guards.COLLECTION.find_row(view, name))
+    except NotFound:
+        guard = None
+    if guard is not None:
+        if is_tool(name):
+            raise WrongUse(
+                f"{name} is a guard and a tool. Name the guard as {guard.name}, or the tool by its file."
+            )
+        verb = guards.FORGET if revoke else guards.APPROVE
+        do_verb(guards.COLLECTION, verb, guard.name, yes=yes)
+        return
+    try:
+        if revoke:
+            forget_tool(name)
+        else:
+            approve_tool(name, yes=yes)
+    except NotFound as error:
+        raise NotFound(
+            f"{error} No guard is called so either; a project's folder is written ./{name}."
+        ) from error
 
 
 def _list(as_json: bool) -> None:

@@ -128,8 +128,8 @@ class ProjectReader:
         if not project.exists:
             return self._without(
                 "gone",
-                f"It is not at {project.home}: deleted, moved, or not mounted. `cockpit projects forget`"
-                " takes it off the list.",
+                f"It is not at {project.home}: deleted, moved, or not mounted. `cockpit projects add"
+                " --remove` takes it off the list.",
             )
         if not os.path.lexists(project.database):
             return self._without("empty", "")

@@ -127,8 +127,8 @@ def find_problem(context: WaveContext, payload: ProposeTool) -> str:
     ]
     if taken:
         return (
-            f"{', '.join(taken)} exists, and is not approved. The user approves it with `cockpit tools"
-            " approve`; or give yours another name."
+            f"{', '.join(taken)} exists, and is not approved. The user approves it with `cockpit trust"
+            " NAME`; or give yours another name."
         )
     return ""
 

@@ -288,7 +288,7 @@ class Librarian(Struct):
         if running or not self._open().list_unembedded(1):
             return
         self._background = subprocess.Popen(
-            (sys.executable, "-P", "-m", "cockpit", "knowledge", "index"),
+            (sys.executable, "-P", "-m", "cockpit", "knowledge", "--index"),
             cwd=self.place.root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -22,24 +22,26 @@ if TYPE_CHECKING:
     from cockpit.access.commands.judge_command import Risk
     from cockpit.access.commands.reading_place import ReadingPlace
 
-_OF_EVERYBODY = frozenset(("tasks", "journal", "sessions", "packet", "metrics"))
+_OF_EVERYBODY = frozenset(("tasks", "journal", "sessions", "packet"))
 _COLLECTIONS = frozenset(
     (
         *("proposals", "notes", "skills", "profile", "tokens", "feedback", "tools", "guards"),
         *("agents", "task-types", "projects", "settings", "chain"),
     )
 )
-_BELOW_DEBUG = frozenset(("events", "outbox", "state", "trust", "hooks", "knowledge"))
-"""What is read without a verb, or with ``diff``."""
+_BELOW_DEBUG = frozenset(("events", "outbox", "state", "show"))
+"""What is read without a verb."""
 _DECIDING = frozenset(
     (
-        *("approve", "discuss", "edit", "reject", "answer", "add", "keep", "forget", "merge"),
-        *("check", "install", "load", "propose", "rollback", "issue", "revoke", "give", "suggest"),
+        *("approve", "discuss", "edit", "reject", "answer", "add", "keep", "forget"),
+        *("check", "install", "load", "propose", "rollback", "issue", "revoke", "give"),
         *("run", "login", "new", "set", "unset", "watch", "stop", "resume", "worktrees", "take"),
-        *("drop", "clean", "retry"),
+        "drop",
     )
 )
 """Every other verb of these collections: a word that is none of them is the name of a row."""
+_DECIDING_OPTIONS = frozenset(("--clean", "--retry"))
+"""Options that make reading below ``debug`` a decision, wherever they stand."""
 _WRITING = "it writes to a file that it names"
 _SIGNS = re.compile(r"[\s'\"=<>|;&(){}`$]+")
 _WRITES = frozenset(
@@ -144,6 +146,8 @@ def _fold(text: str) -> str:
 
 def _an_agent_may(words: Sequence[str]) -> bool:
     """Whether an agent may run a ``cockpit`` command: work on the backlog, and reading."""
+    if _DECIDING_OPTIONS.intersection(words):
+        return False
     if words[:1] == ["debug"]:
         words, readable = words[1:], _BELOW_DEBUG
     else:

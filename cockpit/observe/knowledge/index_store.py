@@ -125,7 +125,7 @@ def _translated(call: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[
                     raise _busy(index.path) from error
                 raise IndexUnusable(
                     f"The knowledge index {index.path} cannot be used ({error}). Run `cockpit knowledge"
-                    " index --rebuild`, which builds it again from the project."
+                    " --index --rebuild`, which builds it again from the project."
                 ) from error
 
     return run

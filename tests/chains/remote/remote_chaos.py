@@ -72,7 +72,7 @@ def check(world: Machines, count: int) -> None:
     chains = world.chains
     blocked = [task for task, status in chains.statuses().items() if status != "done"]
     logs = {name: world.log(name)[-3_000:] for name in world.workers}
-    assert not blocked, (blocked, chains.rows("task.blocked"), logs)
+    assert not blocked, (blocked, chains.rows("task.changed"), logs)
     branches = [row["branch"] for row in chains.rows("chain.changed") if row["what"] == "created"]
     merged = [
         line

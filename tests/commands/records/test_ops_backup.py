@@ -44,7 +44,7 @@ def test_what_a_backup_leaves_out_is_named_and_made_again_elsewhere(
     project.git("add", "guide.md")
     project.git("commit", "--quiet", "-m", "Add a guide")
     project.run("tasks", "add", "Kept")
-    assert "Fridays" in project.run("knowledge", "search", "how is a release made").stdout
+    assert "Fridays" in project.run("knowledge", "how is a release made").stdout
     tree = tmp_path / "tree"
     project.git("worktree", "add", "--quiet", "-b", "cockpit/t-1", str(tree))
     head = project.git("rev-parse", "HEAD").strip()
@@ -71,5 +71,5 @@ def test_what_a_backup_leaves_out_is_named_and_made_again_elsewhere(
     assert "built when it is next used" in restored
     assert "Kept" in elsewhere.run("tasks").stdout
     assert not list(state_of(elsewhere.root).glob("knowledge*"))
-    assert "Fridays" in elsewhere.run("knowledge", "search", "how is a release made").stdout
+    assert "Fridays" in elsewhere.run("knowledge", "how is a release made").stdout
     assert elsewhere.run("debug", "journal").stdout.startswith("ok")

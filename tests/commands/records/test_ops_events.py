@@ -87,7 +87,7 @@ def test_a_wave_that_fails_too_often_is_given_up_and_can_be_retried(
                 counts.append(store.read_now(lambda c: events.count_new(c, source)))
             assert phases == ["failed_retryable"] * 4 + ["failed_terminal"]
             assert counts == [0] * 5
-            with pytest.raises(CockpitError, match="cockpit debug events retry") as given_up:
+            with pytest.raises(CockpitError, match="--retry` lets the session") as given_up:
                 await runtime.run(session_id)
             assert given_up.value.code == "dead_letter"
             assert store.read_now(lambda c: sessions.load(c, session_id)).status == "failed"
@@ -101,8 +101,9 @@ def test_a_wave_that_fails_too_often_is_given_up_and_can_be_retried(
     assert "write a.txt" in shown["payload"]["text"]
     assert "scenario" in shown["last_error"]
     assert dead["event_id"] in cockpit(project, "debug", "events")
-    cockpit(project, "debug", "events", "retry", dead["event_id"])
-    cockpit(project, "debug", "events", "retry", dead["event_id"], expect=1)
+    cockpit(project, "debug", "events", dead["event_id"], "--retry")
+    cockpit(project, "debug", "events", dead["event_id"], "--retry", expect=1)
+    cockpit(project, "debug", "events", "--retry", expect=2)
 
     async def succeed() -> None:
         scenario.write_text(WRITE)

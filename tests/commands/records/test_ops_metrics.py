@@ -63,7 +63,7 @@ def test_a_run_is_logged_row_by_row_and_counted(project: Path, tmp_path: Path) -
     exported = cockpit(project, "journal", "--all", "--json").stdout.splitlines()
     kept = {row["seq"]: row["action"] for row in map(json.loads, exported)}
     assert all(kept[line["seq"]] == line["action"] for line in lines)
-    counted = cockpit(project, "debug", "metrics").stdout
+    counted = cockpit(project, "debug", "show", "metrics").stdout
     assert all(f"# TYPE {name}" in counted for name in NAMES.split())
     assert "\norientation_packet_tokens_used 0.0" not in counted
     assert 'cockpit_sessions{status="completed"} 1.0' in counted

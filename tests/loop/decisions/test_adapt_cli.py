@@ -70,13 +70,13 @@ def test_proposed_approved_shown_and_rolled_back(run, propose):
     assert now["adaptation"]["waves_left"] == 3
     assert "3 of 3 waves left" in run("profile", "current").stdout
 
-    found = json.loads(run("profile", "diff", "1", "2", "--json").stdout)
+    found = json.loads(run("profile", "2", "--since", "1", "--json").stdout)
     assert [entry["rule_id"] for entry in found["rules"]] == ["search"]
-    assert "search priority_weight: 0.9 → 2.5" in run("profile", "diff", "1", "2").stdout
+    assert "search priority_weight: 0.9 → 2.5" in run("profile", "2", "--since", "1").stdout
 
     back = json.loads(run("profile", "rollback", "--json").stdout)
     assert back["version"] == 3
-    assert "The versions are the same" in run("profile", "diff", "1", "3").stdout
+    assert "The versions are the same" in run("profile", "3", "--since", "1").stdout
     history = json.loads(run("profile", "--json").stdout)
     assert [one["version"] for one in history] == [1, 2, 3]
     run("debug", "journal")
