@@ -91,6 +91,8 @@ class Field(Struct, frozen=True):
     choices: Sequence[str] = ()
     default: Any = None
     metavar: str | None = None
+    least: int = 1
+    """The smallest number."""
     most: int = 10_000
     """The largest number."""
     of_row: bool = False
@@ -103,11 +105,15 @@ class Field(Struct, frozen=True):
         if self.kind == "flag":
             is_right = isinstance(value, bool)
         elif self.kind == "number":
-            is_right = type(value) is int and 1 <= value <= self.most
+            is_right = type(value) is int and self.least <= value <= self.most
         else:
             is_right = isinstance(value, str) and (not self.choices or value in self.choices)
         if not is_right:
-            takes = {"flag": "true or false", "number": f"1 to {self.most:,}", "text": "a text"}
+            takes = {
+                "flag": "true or false",
+                "number": f"{self.least} to {self.most:,}",
+                "text": "a text",
+            }
             raise FilterInvalid(
                 f"{self.name}: {value!r} is not {' or '.join(self.choices) or takes[self.kind]}."
             )

@@ -11,23 +11,31 @@ from cockpit.core.errors import NotFound
 
 _MODULES = {
     "agents": "agents",
+    "chains": "work.chains",
     "events": "events",
     "feedback": "feedback",
     "guards": "guards",
+    "handoffs": "work.handoffs",
     "notes": "notes",
     "outbox": "outbox",
     "packets": "packets",
     "profiles": "profiles",
     "projects": "projects",
+    "proposals": "work.proposals",
+    "sessions": "work.sessions",
     "settings": "settings",
     "skills": "skills",
     "task-types": "task_types",
+    "tasks": "work.tasks",
     "tokens": "tokens",
     "tools": "tools",
     "trust": "trust",
 }
-"""By name: the module, whose ``COLLECTION`` it is."""
+"""By name: the module below this folder, whose ``COLLECTION`` it is."""
 NAMES = tuple(_MODULES)
+WITH_OWN_PAGES = ("chains", "proposals", "sessions", "tasks")
+"""Those with a screen and HTTP routes of their own, which show more and act."""
+PLAIN_NAMES = tuple(name for name in NAMES if name not in WITH_OWN_PAGES)
 
 
 def load_collection(name: str) -> Collection[Any]:

@@ -16,7 +16,7 @@ from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON
 from cockpit.cli_options import examples as in_epilog
-from cockpit.collections.collection import Listed as Listed
+from cockpit.collections.collection import Listed
 from cockpit.commands.terminal import format_table, json_text, output_width, say, show, show_json
 from cockpit.core.errors import CockpitError, NotFound
 
@@ -34,7 +34,7 @@ class RowName(click.Argument):
         return super().get_usage_pieces(ctx) if self in ctx.command.params else []
 
 
-class Collection(click.Group, Generic[Row]):
+class CollectionGroup(click.Group, Generic[Row]):
     """A group that lists and shows its rows.
 
     ``read`` gets the values of ``filters`` and returns the rows, or :class:`Listed`. ``find`` gets a name and

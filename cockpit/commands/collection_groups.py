@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 import click
 
 from cockpit.cli_options import examples
-from cockpit.collections.collection import Collection as Description
-from cockpit.collections.collection import Doing, Field, Listed, Part, Verb, View
+from cockpit.collections.collection import LIMIT, Collection, Doing, Field, Listed, Part, Verb, View
 from cockpit.collections.registry import NAMES, load_collection
-from cockpit.commands import collection
 from cockpit.commands.caller_rights import find_caller
+from cockpit.commands.collection import CollectionGroup, limit_option
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import (
     find_project,
@@ -43,18 +42,22 @@ def __getattr__(name: str) -> click.Group:
 
 
 def make_group(
-    described: Description[Any],
+    described: Collection[Any],
     *,
     before: Callable[[], object] = lambda: None,
+    filters: Sequence[Callable[[Any], Any]] = (),
     details: Sequence[Callable[[Any], Any]] = (),
     find: Callable[[str], Any] | None = None,
     describe: Callable[..., str] | None = None,
     document: Callable[..., Any] | None = None,
-) -> collection.Collection[Any]:
+    **own: Any,
+) -> CollectionGroup[Any]:
     """Return the command group of a collection.
 
-    ``before`` refuses who may not even read. ``details`` are further options of a row that is shown, whose
-    values ``describe`` and ``document`` get. ``find`` finds more by name than the collection does.
+    ``before`` refuses who may not even read. ``filters`` are further options of the list, ``details``
+    of a row that is shown, whose values ``describe`` and ``document`` get. ``find`` finds more by name than
+    the collection does. ``own`` is what else the command does in its own way, as :class:`CollectionGroup`
+    names it.
     """
     where = [each for each in described.filters if each.of_row]
 
@@ -69,21 +72,25 @@ def make_group(
         values = {each.name: given[each.name] for each in where}
         return read_view(described, lambda view: described.find_row(view, name, **values))
 
-    group: collection.Collection[Any] = collection.Collection(
+    same = {
+        "columns": described.cells_of,
+        "read": read,
+        "none": described.none,
+        "body": described.body,
+        **own,
+    }
+    group: CollectionGroup[Any] = CollectionGroup(
         described.command.rpartition(" ")[2],
         short_help=described.summary,
         help=described.help,
         examples=described.examples,
         row=described.row,
-        columns=described.cells_of,
-        read=read,
-        find=find_row,
-        none=described.none,
         describe=describe or (lambda row, **_: format_parts(described.describe(row))),
-        body=described.body,
         document=document or (lambda row, **_: described.show_row(row)),
         details=[*map(_option, where), *details],
-        filters=[_option(each) for each in described.filters],
+        filters=[*map(_option, described.filters), *filters],
+        find=find_row,
+        **same,
     )
     for verb in described.verbs:
         if verb.has_command:
@@ -91,7 +98,7 @@ def make_group(
     return group
 
 
-def read_view(described: Description[Any], read: Callable[[View], T]) -> T:
+def read_view(described: Collection[Any], read: Callable[[View], T]) -> T:
     """Read a project as its rows need it. Raises ``NotFound`` where they need records and there are none."""
     if described.source == "files":
         return read(_view(None))
@@ -139,7 +146,7 @@ def write_as_caller(step: Callable[[Doing], T], text: str = "") -> T:
 
 
 def do_verb(
-    described: Description[Any], verb: Verb[Any], name: str, text: str = "", *, yes: bool = False
+    described: Collection[Any], verb: Verb[Any], name: str, text: str = "", *, yes: bool = False
 ) -> None:
     """Carry out a verb on the row of that name, and print what was done.
 
@@ -153,9 +160,7 @@ def do_verb(
     say(write_as_caller(lambda doing: verb.carry_out(doing, row), text))
 
 
-def _add_verb(
-    group: collection.Collection[Any], described: Description[Any], verb: Verb[Any]
-) -> None:
+def _add_verb(group: CollectionGroup[Any], described: Collection[Any], verb: Verb[Any]) -> None:
     def run(name: str, text: str = "", yes: bool = False) -> None:
         do_verb(described, verb, name, text, yes=yes)
 
@@ -179,9 +184,18 @@ def _option(field: Field) -> Callable[[Any], Any]:
     names = [field.flag or f"--{field.name.replace('_', '-')}", field.name]
     if field.kind == "flag":
         return click.option(*names, is_flag=True, help=field.help)
+    if field.name == LIMIT.name:
+        return limit_option(field.default, field.most)
+    kind: click.ParamType[Any] | None = None
     if field.kind == "number":
-        return collection.limit_option(field.default, field.most)
-    kind = click.Choice(field.choices) if field.choices else None
+        kind = click.IntRange(field.least, field.most)
+    elif field.choices:
+        kind = click.Choice(field.choices, case_sensitive=False)
     return click.option(
-        *names, type=kind, default=field.default, metavar=field.metavar, help=field.help
+        *names,
+        type=kind,
+        default=field.default,
+        show_default=bool(field.default),
+        metavar=field.metavar,
+        help=field.help,
     )

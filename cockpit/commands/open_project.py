@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
-from cockpit.collections.choose_session import choose_session as choose_session
 from cockpit.commands.caller_rights import require_scope_of_command
 from cockpit.core.errors import CockpitError, NotFound, StoreReadOnly
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, locate_project

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 SDKS = ("pydantic_ai", "anthropic", "openai")
 SCREEN = ("textual", "widgets.work.work_pane", "cockpit.app")
 SERVERS = ("mcp", "starlette", "uvicorn", "cockpit.api")
+WAVE = ("cockpit.loop.wave_context", "cockpit.act.model_tools", "cockpit.loop.intake.roles")
 SCENARIO = """
 [[turn]]
 text = "Nothing to do here."
@@ -40,10 +41,11 @@ def loads(modules: set[str], *names: str) -> list[str]:
     return [each for each in modules if any(f"{each}.".startswith(f"{name}.") for name in names)]
 
 
-def test_a_list_loads_neither_screen_nor_provider_nor_server(tmp_path: Path) -> None:
-    modules = loaded_by("proposals", cwd=tmp_path)
-    assert "cockpit.store.db.database" in modules
-    assert loads(modules, *SCREEN, *SDKS, *SERVERS, "numpy") == []
+@pytest.mark.parametrize("command", ["sessions", "proposals", "tasks", "chain"])
+def test_a_list_loads_neither_screen_nor_provider_nor_server(tmp_path: Path, command: str) -> None:
+    modules = loaded_by(command, cwd=tmp_path)
+    assert "cockpit.store.db.connection" in modules
+    assert loads(modules, *SCREEN, *SDKS, *SERVERS, *WAVE, "numpy") == []
 
 
 def test_a_run_without_a_screen_loads_none(tmp_path: Path) -> None:

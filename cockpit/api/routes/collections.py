@@ -19,7 +19,7 @@ from cockpit.api.operations import Topic, read_query
 from cockpit.api.resources import PageQuery, Resource
 from cockpit.api.routes import chains, proposals, sessions, tasks
 from cockpit.collections.collection import View
-from cockpit.collections.registry import NAMES, load_collection, load_served
+from cockpit.collections.registry import NAMES, PLAIN_NAMES, load_collection, load_served
 from cockpit.core.errors import NotFound
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.keyset_page import select_page
@@ -47,7 +47,7 @@ def _define_query() -> type[PageQuery]:
     named: dict[str, Any] = {}
     for resource in RESOURCES.values():
         named |= dict.fromkeys(set(resource.query.__struct_fields__) - {"cursor", "limit"}, str)
-    for collection in map(load_collection, NAMES):
+    for collection in map(load_collection, PLAIN_NAMES):
         for each in collection.filters:
             if each.kind != "number":
                 named[each.name] = bool if each.kind == "flag" else str

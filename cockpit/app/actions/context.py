@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cockpit.collections.registry import NAMES
+from cockpit.collections.registry import PLAIN_NAMES
 from cockpit.core.text import changes_in_several_places
 from widgets.views import ProposalView
 
@@ -14,7 +14,7 @@ LISTS = (
     "session_state",
     "knowledge",
     "doctor",
-    *(name.replace("-", "_") for name in NAMES),
+    *(name.replace("-", "_") for name in PLAIN_NAMES),
 )
 """The screens of a list, by the ids of the actions that open them."""
 Pane = str

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.host import Host
-from cockpit.collections.registry import NAMES, load_collection
+from cockpit.collections.registry import PLAIN_NAMES, load_collection
 
 if TYPE_CHECKING:
     from cockpit.app.screens.lists.list_screen import ListScreen
@@ -44,7 +44,7 @@ def _make_screen(host: Host, name: str) -> ListScreen[Any]:
     collection = name.replace("_", "-")
     screen: ListScreen[Any] = (
         screen_class(host, load_collection(collection))
-        if collection in NAMES
+        if collection in PLAIN_NAMES
         else screen_class(host)
     )
     return screen
@@ -148,5 +148,5 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
         synonyms="health status problems diagnose login api key credentials account install",
     ),
     _verb("doctor", "refresh", "Check the setup again", "r"),
-    *(action for name in NAMES for action in _of_collection(name)),
+    *(action for name in PLAIN_NAMES for action in _of_collection(name)),
 )  # fmt: skip

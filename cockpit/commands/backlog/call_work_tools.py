@@ -8,31 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cockpit.collections.work.tasks import UNCAPPED
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.open_project import (
     WrongUse,
     ensure_root_token,
     find_project,
     open_store,
-    read_store,
 )
-from cockpit.store.backlog.epics_and_stories import STATUSES
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
 
     from cockpit.store.db.transaction import Tx
 
-FIELDS = click.option(
-    "--fields",
-    type=click.Choice(["minimal", "standard", "full"]),
-    help="Print this much of each record; minimal is id, title and status.",
-)
-OFFSET = click.option(
-    "--offset", type=click.IntRange(0, 2**31), default=0, help="Skip this many records first."
-)
-STATUS = click.option("--status", type=click.Choice(STATUSES), help="List only this status.")
 PRIORITY = click.option(
     "--priority",
     type=click.Choice(["P0", "P1", "P2", "P3"], case_sensitive=False),
@@ -41,27 +30,6 @@ PRIORITY = click.option(
 DESCRIPTION = click.option(
     "--description", metavar="TEXT|-", help="Set this description; - reads it from standard input."
 )
-
-UNCAPPED = 10**9
-"""A token limit that no answer reaches: the limit of answers is for models."""
-
-
-def kind_of(name: str) -> str:
-    """Return ``task``, ``story`` or ``epic`` by the letter of an id as users type it."""
-    return {"s": "story", "e": "epic"}.get(name[:1].lower(), "task")
-
-
-def read_with_tool(name: str, empty: Any = None, **arguments: Any) -> Any:
-    """Call a tool that reads; without a store return ``empty``, or raise ``NotFound`` where that is None."""
-
-    def read(connection: sqlite3.Connection) -> Any:
-        from cockpit.access.principals import PERSON
-        from cockpit.backlog.tools.tool_table import find_work_tool
-
-        tool = find_work_tool(name)
-        return tool.run(connection, PERSON, tool.parameters(**arguments), cap_tokens=UNCAPPED)
-
-    return read_store(read, empty=empty)
 
 
 def write_with_tool(name: str, **arguments: Any) -> Any:
@@ -118,8 +86,3 @@ def read_source(source: str, *, errors: str = "strict") -> str:
         )
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUse(f"{source} cannot be read: {error}") from error
-
-
-def name_more(answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return how many records follow, and the option that lists them; nothing for the last page."""
-    return (f"{answer['more']} more: --offset {answer['next_offset']}",) if "more" in answer else ()

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.work.handoffs import COLLECTION
 from cockpit.commands.backlog.call_work_tools import authorize_writer, read_source, write_store
 from cockpit.commands.collection import limit_option
+from cockpit.commands.collection_groups import read_view
 from cockpit.commands.open_project import WrongUse, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.backlog import handoffs, tasks, wip
@@ -208,36 +210,20 @@ def handoff(
     FAIL or BLOCKED stay complete.
     """
     if task is None:
-        _list_handoffs(limit, as_json)
+        rows = read_view(COLLECTION, lambda view: COLLECTION.list_rows(view, limit=limit)).rows
+        cells = [[cell(row) for cell in COLLECTION.cells_of(rows).values()] for row in rows]
+        bodies = [COLLECTION.body(row) for row in rows]
+        show_list(as_json, bodies, list(COLLECTION.cells_of(rows)), cells, str(COLLECTION.none))
     elif status is not None:
         if summary is None:
             raise WrongUse("A handoff needs a SUMMARY: two or three sentences.")
         _set_handoff(task, status, summary, files, source, as_json)
     else:
-        stored: Handoff = read_store(lambda connection: handoffs.load(connection, task))
+        stored = read_view(COLLECTION, lambda view: COLLECTION.find_row(view, task))
         if as_json:
-            show_json(stored.body(details=True))
+            show_json(COLLECTION.show_row(stored))
         else:
             show(_describe(stored))
-
-
-def _list_handoffs(limit: int, as_json: bool) -> None:
-    rows: list[Handoff] = read_store(
-        lambda connection: handoffs.select_recent(connection, limit), empty=[]
-    )
-    cells = [
-        (
-            row.task_id,
-            row.status,
-            str(len(row.files_changed)),
-            "compacted" if row.compacted_at else "whole" if row.full_details else "none",
-            row.summary.splitlines()[0],
-        )
-        for row in rows
-    ]
-    nothing = "No handoffs yet. `cockpit tasks handoff T-42 PASS SUMMARY` writes one."
-    headings = ("TASK", "STATUS", "FILES", "DETAILS", "SUMMARY")
-    show_list(as_json, [row.body() for row in rows], headings, cells, nothing)
 
 
 def _describe(stored: Handoff) -> str:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.work.tasks import COLLECTION, Document, kind_of
 from cockpit.commands.backlog import task_memory, tasks_change, tasks_import_export
-from cockpit.commands.backlog.call_work_tools import (
-    FIELDS,
-    OFFSET,
-    PRIORITY,
-    STATUS,
-    UNCAPPED,
-    kind_of,
-    name_more,
-    read_with_tool,
-)
-from cockpit.commands.collection import Collection, Columns, Listed, limit_option
-from cockpit.commands.open_project import WrongUse, read_store
+from cockpit.commands.collection import limit_option
+from cockpit.commands.collection_groups import make_group
+from cockpit.commands.open_project import read_store
 from cockpit.commands.terminal import format_table, show_list
 
 if TYPE_CHECKING:
@@ -29,55 +20,9 @@ if TYPE_CHECKING:
     from cockpit.store.backlog.work_queue import Queued
 
 _SHOWN = 10
-_PARENTS = {
-    "story": ("list_stories", "stories", ("story_id", "priority")),
-    "epic": ("get_epics", "epics", ("story_id", "epic_id")),
-}
-"""By kind: the tool that lists it, the key of its answer, and the filters that it has not."""
 
 
-def _read(
-    kind: str, fields: str | None, limit: int, offset: int, **terms: str | None
-) -> Listed[dict[str, Any]]:
-    if kind in _PARENTS:
-        tool, key, foreign = _PARENTS[kind]
-        if wrong := [name for name in foreign if terms[name]]:
-            raise WrongUse(f"--{wrong[0].removesuffix('_id')} does not filter --kind {kind}.")
-        given = {name: value for name, value in terms.items() if name not in foreign}
-        fields = fields or ("standard" if kind == "epic" else "minimal")
-        answer = read_with_tool(tool, {key: []}, fields=fields, limit=limit, offset=offset, **given)
-        return Listed(answer[key], name_more(answer))
-
-    def read(connection: sqlite3.Connection) -> dict[str, Any]:
-        from cockpit.backlog.tools.query_tools import page_of_tasks
-
-        resolved = _resolve_ids(connection, terms)
-        return page_of_tasks(connection, resolved, limit, offset, fields or "minimal", UNCAPPED)
-
-    answer = read_store(read, empty={"tasks": []})
-    return Listed(answer["tasks"], name_more(answer))
-
-
-def _columns(rows: Sequence[dict[str, Any]]) -> Columns[dict[str, Any]]:
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        kind_of(rows[0]["id"]).upper(): lambda row: row["id"],
-        "STATUS": lambda row: _status_text(row["status"]),
-        "TYPE": lambda row: row["type"] or "–",
-        "STORY": lambda row: row["story"] or "–",
-        "PRIORITY": lambda row: row["priority"] or "–",
-        "TITLE": lambda row: row["title"],
-    }
-    filled = {next(iter(columns)), *(name.upper() for name in rows[0])}
-    return {heading: cell for heading, cell in columns.items() if heading in filled}
-
-
-def _find(name: str, fields: str | None) -> dict[str, Any]:
-    kind, fields = kind_of(name), fields or "standard"
-    row: dict[str, Any] = read_with_tool(f"get_{kind}", fields=fields, **{f"{kind}_id": name})
-    return row
-
-
-def _describe(row: dict[str, Any], fields: str | None) -> str:
+def _describe(row: Document, fields: str | None) -> str:
     kind = kind_of(row["id"])
     if kind == "task":
         return read_store(lambda connection: _task_text(connection, row["id"]))
@@ -95,58 +40,7 @@ def _describe(row: dict[str, Any], fields: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def _none(kind: str, fields: str | None, limit: int, offset: int, **terms: str | None) -> str:
-    if kind in _PARENTS:
-        return f"No {_PARENTS[kind][1]} match. `cockpit tasks add TITLE --kind {kind}` adds one."
-    return (
-        "No tasks match."
-        if any(terms.values())
-        else "No tasks yet. `cockpit tasks add TITLE` adds one."
-    )
-
-
-tasks = Collection(
-    "tasks",
-    short_help="Manage tasks, stories and epics.",
-    help="""Manage this project's backlog: tasks, the stories that they add up to, and their epics.
-
-    The oldest is listed first, of epics the most urgent. Write a TASK as T-42, t42 or 42, a story as S-12
-    and an epic as E-1. A task is shown with its history, a story with its tasks. Archived tasks are
-    listed only with --status archived. `cockpit chain diff`, `take` and `drop` show, merge and remove a
-    task's branch.
-    """,
-    examples=(
-        "cockpit tasks --story S-12 --status blocked",
-        "cockpit tasks T-42",
-        "cockpit tasks --kind epic",
-        'cockpit tasks add "Refresh tokens before they expire"',
-        "cockpit tasks move T-42 done",
-    ),
-    row="TASK",
-    columns=_columns,
-    read=_read,
-    find=_find,
-    describe=_describe,
-    body=dict,
-    none=_none,
-    filters=[
-        click.option(
-            "--kind",
-            type=click.Choice(["task", "story", "epic"]),
-            default="task",
-            show_default=True,
-            help="List this kind.",
-        ),
-        STATUS,
-        PRIORITY,
-        click.option("--story", "story_id", metavar="ID", help="List only tasks of this story."),
-        click.option("--epic", "epic_id", metavar="ID", help="List only what is in this epic."),
-        FIELDS,
-        limit_option(50, 1000),
-        OFFSET,
-    ],
-    details=[FIELDS],
-)
+tasks = make_group(COLLECTION, describe=_describe)
 
 for _command in (*tasks_change.COMMANDS, *task_memory.COMMANDS, *tasks_import_export.COMMANDS):
     tasks.add_command(_command)
@@ -189,20 +83,6 @@ def queue(why: bool, ready: bool, limit: int, as_json: bool) -> None:
         else "The queue is empty."
     )
     show_list(as_json, [reason for _, reason in queued], headings, rows, nothing)
-
-
-def _resolve_ids(
-    connection: sqlite3.Connection, terms: dict[str, str | None]
-) -> dict[str, str | None]:
-    """Return the terms with full ids. Raises ``NotFound``."""
-    from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
-
-    rows = dict(terms)
-    if rows["story_id"]:
-        rows["story_id"] = STORIES.load(connection, rows["story_id"]).story_id
-    if rows["epic_id"]:
-        rows["epic_id"] = EPICS.load(connection, rows["epic_id"]).epic_id
-    return rows
 
 
 def _task_text(connection: sqlite3.Connection, named: str) -> str:

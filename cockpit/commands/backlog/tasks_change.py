@@ -9,13 +9,12 @@ import click
 
 from cockpit.backlog.validation import TASK_TYPES
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.work.tasks import kind_of, read_with_tool
 from cockpit.commands.backlog.call_work_tools import (
     DESCRIPTION,
     PRIORITY,
     authorize_writer,
-    kind_of,
     read_text_argument,
-    read_with_tool,
     write_store,
     write_with_tool,
     write_with_tools,
@@ -342,7 +341,9 @@ def dep(task: str, on: str | None, kind: str, remove: bool, as_json: bool) -> No
     if on is None and remove:
         raise WrongUse("--remove needs ON, for example: cockpit tasks dep T-4 T-2 --remove.")
     if on is None:
-        answer = read_with_tool("get_task_dependencies", task_id=task)
+        answer = read_store(
+            lambda connection: read_with_tool(connection, "get_task_dependencies", task_id=task)
+        )
     elif remove:
         answer = write_with_tool("remove_dependency", task_id=task, depends_on_task_id=on)
     else:

@@ -13,12 +13,11 @@ import click
 
 from cockpit.chains.decide_next_worker import chain_usage
 from cockpit.chains.progress_lines import describe_status
-from cockpit.chains.report.chain_document import chain_document
-from cockpit.chains.start_after_agent import session_before
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.work.chains import COLLECTION, Document, choose_chain
 from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains.worktrees import worktrees
-from cockpit.commands.collection import Collection, limit_option
+from cockpit.commands.collection_groups import make_group
 from cockpit.commands.open_project import (
     find_project,
     load_project_settings,
@@ -27,7 +26,6 @@ from cockpit.commands.open_project import (
     read_store,
 )
 from cockpit.commands.terminal import show, show_json
-from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.backlog.backlog_ids import TASK, read_id
@@ -42,81 +40,44 @@ if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.store.db.transaction import Tx
     from cockpit.tasks.agent_changes.branch_change import BranchChange
+    from cockpit.tasks.agent_changes.moved_branch import LostTask
 
 _CHAIN = click.argument("chain_id", metavar="[CHAIN]", required=False)
 _BRANCH = click.argument("branch", metavar="[CHAIN|TASK]", required=False)
-_TEXT = "text"
-_NO_CHAIN = "No chains yet. `cockpit work` starts one."
 
 
-def _read(limit: int) -> Sequence[dict[str, Any]]:
-    return read_store(
-        lambda connection: [
-            chain_document(connection, row) for row in chains.select(connection, limit)
-        ],
-        empty=[],
-    )
+def _describe(row: Document, report: bool) -> str:
+    chosen = _load(row)
+    if report:
+        return asyncio.run(_find_report(find_project(), chosen)).read_text(encoding="utf-8")
+    lines = [read_store(lambda connection: _chain_text(connection, chosen))]
+    return "\n".join([*lines, *(f"  ! {each.describe()}." for each in _find_lost(chosen))])
 
 
-def _find(name: str, report: bool) -> dict[str, Any]:
+def _document(row: Document, report: bool) -> Document:
+    chosen = _load(row)
+    if report:
+        path = asyncio.run(_find_report(find_project(), chosen))
+        return {"text": path.read_text(encoding="utf-8"), "path": str(path)}
+    return {**row, "no_longer_on_branch": [each.task_id for each in _find_lost(chosen)]}
+
+
+def _load(row: Document) -> Chain:
+    return read_store(lambda connection: chains.load(connection, row["chain_id"]))
+
+
+def _find_lost(chosen: Chain) -> Sequence[LostTask]:
     from cockpit.tasks.agent_changes.moved_branch import find_lost_tasks
 
-    chosen = read_store(lambda connection: choose_chain(connection, name))
     place = find_project()
-    if report:
-        written = asyncio.run(_find_report(place, chosen))
-        return {_TEXT: written.read_text(encoding="utf-8"), "path": str(written)}
     with open_store(place) as store:
-        lost = asyncio.run(find_lost_tasks(store, place, chosen))
-        text = store.read_now(lambda connection: _chain_text(connection, chosen))
-        document = store.read_now(lambda connection: chain_document(connection, chosen))
-    lines = [text, *(f"  ! {each.describe()}." for each in lost)]
-    return {
-        **document,
-        "no_longer_on_branch": [each.task_id for each in lost],
-        _TEXT: "\n".join(lines),
-    }
+        return asyncio.run(find_lost_tasks(store, place, chosen))
 
 
-def _describe_scope(document: dict[str, Any]) -> str:
-    scope = document["scope"]
-    return f"{scope['kind']} {scope['id']}" if scope["id"] else "the backlog"
-
-
-chain = Collection(
-    "chain",
-    short_help="Manage chains of workers.",
-    help="""Manage chains: runs of `cockpit work` over one or more worker processes; newest first.
-
-    CHAIN is an id such as ch-3, or 3, or last, which a command uses without it. One is shown with its tasks,
-    the cost so far, and how much of its token limit each worker has used.
-    """,
-    examples=(
-        "cockpit chain",
-        "cockpit chain ch-3 --json",
-        "cockpit chain last --report",
-        "cockpit chain watch",
-    ),
-    row="CHAIN",
-    columns={
-        "CHAIN": lambda row: row["chain_id"],
-        "STATUS": lambda row: row["status"],
-        "SCOPE": _describe_scope,
-        "TASKS": lambda row: f"{row['progress']['done']}/{row['progress']['total']}",
-        "READY": lambda row: str(row["progress"]["ready"]),
-        "WORKERS": lambda row: str(len(row["sessions"])),
-        "TOKENS": lambda row: f"{row['tokens']:,}",
-        "BRANCH": lambda row: row["branch"],
-    },
-    read=_read,
-    find=_find,
-    describe=lambda document, report: document[_TEXT],
-    none=_NO_CHAIN,
-    body=dict,
-    document=lambda document, report: (
-        document if report else {name: each for name, each in document.items() if name != _TEXT}
-    ),
-    filters=[limit_option(50, 1000)],
+chain = make_group(
+    COLLECTION,
+    describe=_describe,
+    document=_document,
     details=[
         click.option(
             "--report",
@@ -164,6 +125,8 @@ def stop_chain(chain_id: str | None, now: bool) -> None:
 
 def _chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
     """Return the chain as lines of text, with one line for each worker."""
+    from cockpit.chains.start_after_agent import session_before
+
     usage, progress = chain_usage(connection, chain), chains.count_progress(connection, chain)
     is_limited = chain.reason.startswith(f"{LIMIT}: ")
     reason = f" ({chain.reason})" if chain.reason and not is_limited else ""
@@ -212,16 +175,6 @@ def _worker_line(worker: Worker) -> str:
 
 def _limit(limit: float | None, unit: str) -> str:
     return "" if limit is None else f" of {unit}{limit:g}"
-
-
-def choose_chain(connection: sqlite3.Connection, named: str | None) -> Chain:
-    """Return the chain by its id, or the newest for None and for last. Raises :class:`NotFound`."""
-    if named not in (None, "last"):
-        return chains.load(connection, chains.read_id(str(named)))
-    newest = chains.select(connection, 1)
-    if not newest:
-        raise NotFound(_NO_CHAIN)
-    return newest[0]
 
 
 def _read_branch(named: str | None) -> str:

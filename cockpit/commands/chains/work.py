@@ -207,7 +207,7 @@ def _work(options: Mapping[str, Any]) -> Exit:
 
     with open_store(place) as store:
         if again:
-            from cockpit.commands.chains.chain import choose_chain
+            from cockpit.collections.work.chains import choose_chain
 
             store.write_now(lambda tx: authorize_writer(tx, "resume a chain"))
             named = options["again"] and store.read_now(

@@ -16,9 +16,8 @@ from cockpit.commands.backlog.call_work_tools import authorize_writer
 from cockpit.commands.open_project import find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.chains import worktrees as stored
-from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.chains.worktrees import TYPES, Worktree
 from cockpit.store.sessions import proposals
-from cockpit.tasks.agent_changes.propose_change import TYPES
 
 _NONE = "No worktrees yet. `cockpit work` makes one for each task."
 

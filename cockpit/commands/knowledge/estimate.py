@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, MODEL, examples
+from cockpit.collections.choose_session import choose_session
 from cockpit.commands.open_project import (
-    choose_session,
     find_project,
     load_project_settings,
     open_project_runtime,

@@ -9,10 +9,11 @@ import click
 
 from cockpit.access import user_presence
 from cockpit.cli_options import examples
+from cockpit.collections.choose_session import choose_session
 from cockpit.collections.skills import COLLECTION, find_problems
 from cockpit.commands.collection_groups import make_group, read_view
 from cockpit.commands.confirm import YES, confirm
-from cockpit.commands.open_project import WrongUse, choose_session, find_project, open_store
+from cockpit.commands.open_project import WrongUse, find_project, open_store
 from cockpit.commands.terminal import say, show
 from cockpit.core.project_paths import user_folder
 from cockpit.core.skills.skill import SKILL_FILE

@@ -10,11 +10,11 @@ import click
 from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.choose_session import choose_session
 from cockpit.collections.packets import COLLECTION, PacketRow
 from cockpit.commands.collection_groups import format_parts, make_group
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
-    choose_session,
     find_project,
     load_project_settings,
     open_project_runtime,

@@ -9,11 +9,11 @@ from typing import TextIO
 import click
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.choose_session import choose_session
 from cockpit.commands.caller_rights import find_user
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,
-    choose_session,
     find_project,
     open_store,
     read_store,

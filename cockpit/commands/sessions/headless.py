@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from cockpit.access.user_presence import explain_absence
 from cockpit.backlog.service import set_status
+from cockpit.collections.choose_session import choose_session
 from cockpit.commands.exit_codes import Exit, exit_code_of_session
 from cockpit.commands.open_project import (
     WrongUse,
-    choose_session,
     ensure_root_token,
     find_project,
     load_project_settings,

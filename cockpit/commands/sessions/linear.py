@@ -29,9 +29,9 @@ from cockpit.app.key_policy import (
 )
 from cockpit.app.session_runs import SessionRuns
 from cockpit.app.state import proposal_queue
+from cockpit.collections.choose_session import choose_session
 from cockpit.commands.open_project import (
     WrongUse,
-    choose_session,
     ensure_root_token,
     find_project,
     load_project_settings,

@@ -5,27 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
 
 from cockpit.access import user_presence
 from cockpit.cli_options import SHOWN, examples
-from cockpit.commands.collection import Collection, Columns, Listed
+from cockpit.collections.collection import Listed
+from cockpit.collections.work.proposals import COLLECTION
+from cockpit.commands.collection_groups import make_group, read_view
 from cockpit.commands.open_project import (
     WrongUse,
     find_project,
     load_project_settings,
     open_project_runtime,
     read_store,
-)
-from cockpit.commands.sessions.proposal_records import (
-    describe_record,
-    find_origin,
-    format_left,
-    format_span,
 )
 from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
 from cockpit.commands.sessions.waiting_everywhere import (
@@ -34,7 +29,6 @@ from cockpit.commands.sessions.waiting_everywhere import (
     read_everywhere,
 )
 from cockpit.commands.terminal import output_width, say, show
-from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
 from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
@@ -42,13 +36,13 @@ from cockpit.core.text import pluralize
 from cockpit.loop.permissions.question_form import AnswerInvalid, parse_answer
 from cockpit.loop.permissions.waiting_permission import has_abandoned, load_newest
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.chains.worktrees import TYPES
 from cockpit.store.sessions import outbox, sessions
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.tasks.agent_changes.propose_change import TYPES
 
 
-def _read(every: bool, all_projects: bool) -> Sequence[Proposal] | Listed[Any]:
+def _read(every: bool, all_projects: bool) -> Listed[Any]:
     if all_projects:
         if every:
             raise click.UsageError("--all and --all-projects exclude each other.")
@@ -62,32 +56,11 @@ def _read(every: bool, all_projects: bool) -> Sequence[Proposal] | Listed[Any]:
                 lambda runtime: runtime.withdraw_abandoned(),
             )
         )
-    read = stored.select_recent if every else stored.select_pending
-    rows: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
-    return rows
+    return read_view(COLLECTION, lambda view: COLLECTION.list_rows(view, every=every))
 
 
 def _find(name: str) -> Proposal:
-    return read_store(lambda connection: stored.load(connection, name))
-
-
-def _columns(rows: Sequence[Any]) -> Columns[Any]:
-    if isinstance(rows[0], ElsewhereRow):
-        return COLUMNS_ELSEWHERE
-    now = datetime.now(UTC)
-    columns: dict[str, Callable[[Any], str]] = {
-        "PROPOSAL": lambda row: row.proposal_id,
-        "KIND": lambda row: row.kind,
-        "RISK": lambda row: row.risk,
-        "STATUS": stored.shown_status,
-        "AGE": lambda row: format_span((now - parse_time(row.created_at)).total_seconds()),
-        "LEFT": lambda row: format_left(row, now),
-        "SESSION": lambda row: row.session_id,
-    }
-    # Who asks and where is a question only where an external agent does.
-    if any(find_origin(proposal) for proposal in rows):
-        columns["FROM"] = lambda row: " · ".join(filter(None, find_origin(row).values())) or "–"
-    return {**columns, "TITLE": lambda row: row.title}
+    return read_view(COLLECTION, lambda view: COLLECTION.find_row(view, name))
 
 
 def _describe(proposal: Proposal) -> str:
@@ -112,41 +85,18 @@ def _say_how(proposal: Proposal) -> str:
     return "\n".join(lines)
 
 
-def _none(every: bool, all_projects: bool) -> str:
-    if all_projects:
-        return "No proposal waits for a decision in any project."
-    return "No proposals yet." if every else "No proposal waits for a decision."
-
-
-proposals = Collection[Any](
-    "proposals",
-    short_help="List, show and decide proposals.",
-    help="""List, show and decide the proposals of every session in this project.
-
-    Pending ones are listed, the oldest first. With PROPOSAL it prints that one in full, with its digest. A
-    proposal is decided once; the first decision counts.
-    """,
-    examples=(
-        "cockpit proposals",
-        "cockpit proposals p-1a2b3c",
-        "cockpit proposals --all --json",
-        "cockpit proposals --all-projects --json",
-    ),
-    row="PROPOSAL",
-    columns=_columns,
+proposals = make_group(
+    COLLECTION,
     read=_read,
-    find=_find,
+    columns=lambda rows: (
+        COLUMNS_ELSEWHERE if isinstance(rows[0], ElsewhereRow) else COLLECTION.cells_of(rows)
+    ),
+    body=lambda row: row.body() if isinstance(row, ElsewhereRow) else COLLECTION.body(row),
     describe=_describe,
-    none=_none,
-    body=lambda row: row.body() if isinstance(row, ElsewhereRow) else describe_record(row),
-    document=lambda row: {**describe_record(row), "body": dict(row.body)},
     filters=[
         click.option(
-            "--all", "every", is_flag=True, help="List decided proposals too, newest first."
-        ),
-        click.option(
             "--all-projects", is_flag=True, help="List pending proposals of all your projects."
-        ),
+        )
     ],
 )
 

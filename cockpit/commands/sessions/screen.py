@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.collections.choose_session import choose_session
 from cockpit.commands.open_project import (
     WrongUse,
-    choose_session,
     ensure_root_token,
     find_project,
     load_project_settings,

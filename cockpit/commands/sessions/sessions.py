@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.collections.choose_session import choose_session
+from cockpit.collections.work.sessions import COLLECTION
 from cockpit.commands.caller_rights import find_user
-from cockpit.commands.collection import Collection, limit_option
+from cockpit.commands.collection_groups import make_group
 from cockpit.commands.confirm import YES, confirm
 from cockpit.commands.open_project import (
     WrongUse,
-    choose_session,
     find_project,
     open_store,
     read_store,
@@ -27,89 +25,18 @@ from cockpit.commands.open_project import (
 from cockpit.commands.sessions.export import FORMATS
 from cockpit.commands.terminal import json_text, output_width, say, show, show_json
 from cockpit.core.text import pluralize
-from cockpit.loop.views.session_report import session_document, session_text
-from cockpit.loop.views.state_signs import state_sign
-from cockpit.store.sessions.session_states import select_asking, state_of
-from cockpit.store.sessions.sessions import Session, change, load, select_recent
+from cockpit.loop.views.session_report import session_text
+from cockpit.store.sessions.sessions import Session, change, load
 
 if TYPE_CHECKING:
     from cockpit.loop.rewind.plan_rewind import RewindPlan
 
 
-class SessionRow(Struct, frozen=True):
-    """A session and its state."""
-
-    session: Session
-    state: str
-
-
-def _read(limit: int) -> Sequence[SessionRow]:
-    def read(connection: sqlite3.Connection) -> list[SessionRow]:
-        asking = select_asking(connection)
-        rows = select_recent(connection, limit)
-        return [SessionRow(each, state_of(each, asking)) for each in rows]
-
-    return read_store(read, empty=[])
-
-
-def _find(name: str) -> str:
-    return read_store(lambda connection: choose_session(connection, name, with_agents=True))
-
-
-def _record(row: SessionRow) -> dict[str, Any]:
-    session = row.session
-    return {
-        "session_id": session.session_id,
-        "state": row.state,
-        "status": session.status,
-        "end": str(session.result.get("status", "")) if session.status == "completed" else "",
-        "task_type": session.task_type,
-        "title": session.title,
-        "model": session.model,
-        "policy": session.policy,
-        "interactive": session.interactive,
-        "created_at": session.created_at,
-        "updated_at": session.updated_at,
-        "cost_usd": session.cost_usd,
-        "agent": session.agent,
-        "transport": session.transport,
-        "branch": session.branch,
-    }
-
-
-sessions = Collection[Any](
-    "sessions",
-    short_help="List, show and export sessions.",
-    help="""List, show and export the sessions of this project, the most recently changed first.
-
-    SESSION is an id, the beginning of an id, or last. With SESSION it prints the story of that session, or
-    with --json the document of `cockpit run --output-format json`.
-    """,
-    examples=(
-        "cockpit sessions --limit 10",
-        "cockpit sessions last",
-        "cockpit sessions last --json",
-    ),
-    row="SESSION",
-    columns={
-        "SESSION": lambda row: row.session.session_id,
-        "STATE": lambda row: state_sign("session", row.state).word,
-        "TYPE": lambda row: row.session.task_type,
-        "MODEL": lambda row: row.session.model,
-        "CHANGED": lambda row: row.session.updated_at[:16].replace("T", " "),
-        "TITLE": lambda row: row.session.title,
-    },
-    read=_read,
-    find=_find,
-    describe=lambda session_id: read_store(
-        lambda connection: session_text(connection, session_id, width=output_width())
+sessions = make_group(
+    COLLECTION,
+    describe=lambda row: read_store(
+        lambda connection: session_text(connection, row.session.session_id, width=output_width())
     ).rstrip("\n"),
-    none="No sessions yet. `cockpit run TASK` starts one.",
-    body=_record,
-    document=lambda session_id: read_store(
-        lambda connection: session_document(connection, session_id)
-    ),
-    filters=[limit_option(50)],
 )
 
 

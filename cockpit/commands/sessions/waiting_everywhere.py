@@ -7,9 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from cockpit.collections.collection import Listed
+from cockpit.collections.work.proposals import describe_record, format_left, format_span
 from cockpit.commands.caller_rights import require_user_of_all
-from cockpit.commands.collection import Columns, Listed
-from cockpit.commands.sessions.proposal_records import describe_record, format_left, format_span
+from cockpit.commands.collection import Columns
 from cockpit.core.clock import parse_time
 from cockpit.loop.all_projects.follow_projects import read_all
 from cockpit.loop.all_projects.project_reader import MOST_PROPOSALS, ProjectState

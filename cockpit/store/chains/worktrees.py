@@ -16,6 +16,13 @@ from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
 
+TAKE = "take_worktree"
+"""The type of the proposed action that merges a worktree's change."""
+DROP = "drop_worktree"
+"""The type of the proposed action that removes a worktree and its branch."""
+TYPES = (TAKE, DROP)
+"""The types of actions that end a worktree."""
+
 
 class Worktree(msgspec.Struct, frozen=True):
     """One row of ``worktrees``."""

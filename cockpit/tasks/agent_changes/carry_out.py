@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from cockpit.act.adapters.adapter import Adapter
 from cockpit.act.dispatch_actions import Dispatcher, settle
 from cockpit.loop.wave_context import Engine
+from cockpit.store.chains.worktrees import TAKE, TYPES
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import messages, outbox, proposals, sessions
@@ -19,8 +20,6 @@ from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.tasks.agent_changes.merge_or_drop import change_adapters
 from cockpit.tasks.agent_changes.propose_change import (
-    TAKE,
-    TYPES,
     WORKTREE,
     create_proposal,
     describe_drop,

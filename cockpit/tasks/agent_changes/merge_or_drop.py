@@ -24,10 +24,10 @@ from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.read_record import convert
 from cockpit.store.chains import worktrees
-from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.chains.worktrees import DROP, TAKE, Worktree
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
-from cockpit.tasks.agent_changes.propose_change import DROP, DROPPED, TAKE, ChangePayload
+from cockpit.tasks.agent_changes.propose_change import DROPPED, ChangePayload
 from cockpit.tasks.agent_changes.read_change import (
     merge_trees,
     require_on_branch,

@@ -19,7 +19,7 @@ from cockpit.access.git_folders import (
 )
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.wave_context import Engine
-from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.chains.worktrees import TAKE, TYPES, Worktree
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionWaiting
@@ -28,8 +28,6 @@ from cockpit.store.sessions.proposals import Proposal
 from cockpit.tasks.agent_changes.branch_change import Branch, find_branch, is_solving
 from cockpit.tasks.agent_changes.propose_change import (
     INTO,
-    TAKE,
-    TYPES,
     WORKTREE,
     create_proposal,
     describe_drop,

@@ -18,7 +18,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.text import pluralize
 from cockpit.loop.wave_context import Engine
 from cockpit.store.chains import worktrees
-from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.chains.worktrees import DROP, TAKE, TYPES, Worktree
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
@@ -296,11 +296,6 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     return changes
 
 
-TAKE = "take_worktree"
-"""The type of the action that merges a worktree's change."""
-DROP = "drop_worktree"
-"""The type of the action that removes a worktree and its branch."""
-TYPES = (TAKE, DROP)
 DROPPED = "refs/cockpit/dropped/"
 """Where the work of a dropped worktree is kept, under its session's id."""
 

@@ -1,0 +1,1 @@
+"""Collections of what is under way: sessions, proposals, tasks, chains and handoffs."""
