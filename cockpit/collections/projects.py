@@ -52,6 +52,7 @@ COLLECTION: Collection[ProjectState] = Collection(
     name="projects",
     command="projects",
     title="Projects",
+    key="alt+a",
     summary="List, add and forget known projects.",
     help="""List, add and forget the projects that cockpit knows on this machine, with what waits in each.
 

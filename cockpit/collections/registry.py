@@ -33,8 +33,8 @@ _MODULES = {
 }
 """By name: the module below this folder, whose ``COLLECTION`` it is."""
 NAMES = tuple(_MODULES)
-WITH_OWN_PAGES = ("chains", "proposals", "sessions", "tasks")
-"""Those with a screen and HTTP routes of their own, which show more and act."""
+WITH_OWN_PAGES = ("chains", "projects", "proposals", "sessions", "tasks")
+"""Those with a screen of their own, and HTTP routes where programs may read them, which show more and act."""
 PLAIN_NAMES = tuple(name for name in NAMES if name not in WITH_OWN_PAGES)
 
 

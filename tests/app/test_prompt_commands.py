@@ -92,7 +92,10 @@ def test_the_palette_finds_actions_by_what_users_call_them(query, title):
 
     matcher = Matcher(query)
     commands = [
-        Command(each.title, print, synonyms=f"{each.command} {each.synonyms}") for each in ACTIONS
+        Command(
+            each.title, print, hint=f"/{each.command}", synonyms=f"{each.command} {each.synonyms}"
+        )
+        for each in ACTIONS
     ]
     ranked = sorted(commands, key=lambda each: -rank(each, query, matcher.match))
     assert title in [each.title for each in ranked[:4]]
@@ -212,3 +215,11 @@ async def test_offline_limits_are_shown_before_a_session_starts(opened, monkeypa
         await pilot.press("enter")
         await until(pilot, lambda: app.session_id)
         assert said(runtime, app.session_id) == ["fix the bug in calc.py"]
+
+
+def test_the_command_of_a_name_comes_first_and_there_is_one_of_each_name():
+    names = [each.command for each in ACTIONS if each.command]
+    assert len(names) == len(set(names))
+    doctor = Command("Check the setup: models, agents, sandbox", print, hint="/doctor")
+    agents = Command("Manage external agents", print, hint="/agents")
+    assert rank(agents, "/agents", lambda _: 0.0) > rank(doctor, "/agents", lambda _: 0.0)

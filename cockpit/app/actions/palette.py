@@ -83,13 +83,15 @@ class Commands(Provider):
 def rank(command: Command, query: str, match: Callable[[str], float]) -> float:
     """Return how well ``query`` names a command, 0 for not at all.
 
-    Words that begin with it in the title come first, then synonyms, then the title's inside, then several
-    words of which each begins one of the title or the synonyms, in any order, then letters of the title in
-    order, as ``match`` has it. Where no command has all of several words, one that has some is better than
-    none.
+    The command of that name comes first, then words that begin with it in the title, then synonyms, then the
+    title's inside, then several words of which each begins one of the title or the synonyms, in any order, then
+    letters of the title in order, as ``match`` has it. Where no command has all of several words, one that has
+    some is better than none.
     """
     text = query.strip().removeprefix("/").casefold()
     title = command.title.casefold()
+    if command.hint == f"/{text}":
+        return _BY_NAME
     if f" {title}".find(f" {text}") >= 0:
         return _BY_TITLE
     if any(word.startswith(text) for word in command.synonyms.casefold().split()):
@@ -102,7 +104,7 @@ def rank(command: Command, query: str, match: Callable[[str], float]) -> float:
     return score / (1 + score)
 
 
-_BY_TITLE, _BY_SYNONYM, _BY_INSIDE, _BY_WORDS = 4.0, 3.0, 2.0, 1.5
+_BY_NAME, _BY_TITLE, _BY_SYNONYM, _BY_INSIDE, _BY_WORDS = 5.0, 4.0, 3.0, 2.0, 1.5
 _WORD = re.compile(r"\w+")
 _SMALL = frozenset(
     ("a", "an", "and", "at", "do", "for", "how", "in", "is", "it", "of", "on", "or", "the", "to")
