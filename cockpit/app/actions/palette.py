@@ -84,9 +84,9 @@ def rank(command: Command, query: str, match: Callable[[str], float]) -> float:
     """Return how well ``query`` names a command, 0 for not at all.
 
     The command of that name comes first, then words that begin with it in the title, then synonyms, then the
-    title's inside, then several words of which each begins one of the title or the synonyms, in any order, then
-    letters of the title in order, as ``match`` has it. Where no command has all of several words, one that has
-    some is better than none.
+    title's inside, then several words of which each begins one of the title or the synonyms, in any order,
+    then letters of the title in order, as ``match`` has it. Where no command has all of several words, one
+    that has some is better than none.
     """
     text = query.strip().removeprefix("/").casefold()
     title = command.title.casefold()
