@@ -33,7 +33,7 @@ class CollectionScreen(ListScreen[Any]):
         self._verbs: Mapping[str, Verb[Any]] = {verb.name: verb for verb in collection.verbs}
         self.NAME = collection.title
         self.PANE = collection.name.replace("-", "_")
-        self.EMPTY = collection.none if isinstance(collection.none, str) else "Nothing here yet."
+        self.EMPTY = collection.none if isinstance(collection.none, str) else collection.none()
         self.ENTER = tuple(verb.name for verb in collection.verbs if verb.is_enter)
         self.QUESTIONS = {verb.name: verb.question for verb in collection.verbs if verb.question}
         self.READ_FIRST = {verb.name for verb in collection.verbs if verb.risk == "high"}
