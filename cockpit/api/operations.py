@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -199,13 +199,6 @@ def build_document(operations: Iterable[Operation]) -> dict[str, Any]:
         "paths": paths,
         "components": {"securitySchemes": {_BEARER_NAME: _BEARER}},
     }
-
-
-def list_operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield path, method and operation of an OpenAPI document, in its order."""
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            yield path, method, operation
 
 
 def header(name: str, description: str, longest: int = 1_000) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""External agents: which are known, installed and logged in. Listing starts none."""
+"""External agents: known, installed, logged in. Listing them starts no agent."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ COLLECTION: Collection[Installation] = Collection(
     summary="Manage external agents.",
     help="""Manage external agents that speak the Agent Client Protocol.
 
-    `cockpit run --agent NAME TASK` starts one. Listing starts none.
+    `cockpit run --agent NAME TASK` starts one. Listing them starts no agent.
     """,
     examples=("cockpit agents", "cockpit agents claude", "cockpit agents check claude"),
     row="NAME",

@@ -21,7 +21,7 @@ from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.db.transaction import Tx
 
-# A screen describes its lists before it opens one: what reads their rows is imported where it is used.
+# A screen knows its lists before any is open: the readers of their rows are imported where they are used.
 if TYPE_CHECKING:
     from cockpit.loop.runtime_settings import RuntimeSettings
 

@@ -20,7 +20,7 @@ from cockpit.store.sessions import waves
 
 
 class JudgedWave(Struct, frozen=True):
-    """The newest score of a wave, and every one, the oldest first, where it is shown alone."""
+    """The newest score of a wave; where the wave is shown alone, all its scores, the oldest first."""
 
     newest: Feedback
     history: Sequence[Feedback] = ()

@@ -74,7 +74,7 @@ COLLECTION: Collection[ProjectState] = Collection(
     },
     read=_read,
     find=_find,
-    none="No projects yet. Use cockpit in one, or add one with `cockpit projects add PATH`.",
+    none="No projects yet. Use cockpit in a repository, or `cockpit projects add PATH`.",
     body=_body,
     scope="",
     source="files",

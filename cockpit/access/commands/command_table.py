@@ -126,7 +126,7 @@ WRAPPERS = _names(
     " parallel watch strace find fd script trap flock chroot unshare nsenter setpriv prlimit bwrap"
     " systemd-run"
 )
-"""Programs that run any other one, which is one of their words."""
+"""Programs that run another program, which they are given as a word."""
 RUNNERS = _names("uv poetry pipenv hatch pdm rye coverage bundle npx bunx")
 """Programs that run what a project has installed, which is one of their words."""
 SHELLS = _names("sh bash zsh dash ksh ash mksh fish csh tcsh rbash")

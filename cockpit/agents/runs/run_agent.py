@@ -191,7 +191,7 @@ class _Run(Struct):
         must_end = None if permissions is None else permissions.must_end
         events = (self.stop, run_folder.lost, limit.reached, must_end)
         spoken = runner.protocol or runner.format
-        # Before the run counts as one: a command that cannot be built was never started.
+        # Before the run is begun in the store: a command that cannot be built never starts.
         build_argv(runner, values, env.get("PATH"))
         number = await self.store.write(
             lambda tx: record_start(tx, session, runner, spoken, unconfined)

@@ -1,8 +1,8 @@
 """The journal of an agent that cockpit started: its events as rows like those of any session.
 
-All agents have this one, whatever they speak. A repeated row of the same thing is journalled at most four
-times a second, and each turn has a bounded number of rows: what is left out is counted and said. So a flood
-costs the agent's time and not the store. See ``docs/reference/agents.md``.
+It serves every agent, whatever protocol that speaks. A repeated row of the same thing is journalled at most
+four times a second, and each turn has a bounded number of rows: what is left out is counted and said. So a
+flood costs the agent's time and not the store. See ``docs/reference/agents.md``.
 """
 
 from __future__ import annotations

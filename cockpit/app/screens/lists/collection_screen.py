@@ -1,4 +1,4 @@
-"""The list of a collection: its rows, what is said of one, and its verbs by key, made from the description.
+"""The list of a collection: its rows, their details and its verbs by key, made from the description.
 
 Specified in ``docs/reference/collections.md``, verbs.
 """
